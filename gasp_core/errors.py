@@ -1,0 +1,44 @@
+"""What can go wrong in gasp_core.
+
+GaspError
+├── ModelError            a model that cannot be used, with what to do about it
+│   ├── ModelNotFound     no such model at this name or path, or it cannot be downloaded
+│   └── ModelUnsupported  found, but not a causal language model in safetensors that can be scored
+├── InputError            a file of exchanges that cannot be read, with the line
+└── WindowTooSmall        the model's window cannot hold the prompt frame and one answer token
+"""
+
+from __future__ import annotations
+
+
+class GaspError(Exception):
+    """Base of everything gasp_core raises on purpose."""
+
+
+class ModelError(GaspError):
+    """A model that cannot be used. ``model`` is the name or path that was asked for."""
+
+    def __init__(self, model: str, message: str) -> None:
+        super().__init__(f"{model}: {message}")
+        self.model = model
+
+
+class ModelNotFound(ModelError):  # noqa: N818 - reads as the fact it states
+    """No model at this name or path."""
+
+
+class ModelUnsupported(ModelError):  # noqa: N818 - reads as the fact it states
+    """The model was found but cannot be used for scoring."""
+
+
+class InputError(GaspError):
+    """A file of exchanges that cannot be read. ``line`` counts from 1; 0 means the file as a whole."""
+
+    def __init__(self, path: str, line: int, message: str) -> None:
+        super().__init__(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+        self.path = path
+        self.line = line
+
+
+class WindowTooSmall(GaspError):  # noqa: N818 - reads as the fact it states
+    """The question alone fills the model's window, so no answer token can be scored."""

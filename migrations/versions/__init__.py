@@ -1,0 +1,1 @@
+"""Database revisions, oldest first."""

@@ -1,0 +1,1 @@
+"""The audit service: Kafka in, scores through gasp_core, Postgres out."""

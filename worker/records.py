@@ -1,0 +1,34 @@
+"""A record as it lies in Kafka, before anyone has looked inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One Kafka record, raw. ``timestamp_ms`` is the broker's or producer's epoch, or None where it has none."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp_ms: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the value."""
+        return len(self.value or b"")
+
+    @property
+    def broker_time(self) -> datetime | None:
+        """``timestamp_ms`` as UTC, or None if it is absent or no date that exists."""
+        if self.timestamp_ms is None or self.timestamp_ms < 0:
+            return None
+        try:
+            return datetime.fromtimestamp(self.timestamp_ms / 1000, UTC)
+        except (OverflowError, OSError, ValueError):
+            return None

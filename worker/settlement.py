@@ -1,0 +1,58 @@
+"""What became of each record: the values that one Postgres transaction writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gasp_core.grounding import AnswerGrounding
+from schemas.decoding import Decoded
+from worker.judge import Verdict
+from worker.records import Record
+
+
+class Outcome(StrEnum):
+    """The ledger's three words."""
+
+    SCORED = "scored"
+    SKIPPED = "skipped"
+    DEAD_LETTERED = "dead_lettered"
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """One record with its outcome.
+
+    ``reason`` is None exactly if the outcome is scored; ``detail`` explains a dead letter and never holds message
+    text. ``decoded`` is None for a dead letter. ``grounding`` and ``verdict`` are None for a dead letter and for a
+    duplicate; a skipped answer (no passages, a refusal) has both, so that its sentences are listed with their reason.
+    """
+
+    record: Record
+    outcome: Outcome
+    reason: str | None = None
+    detail: str | None = None
+    decoded: Decoded | None = None
+    grounding: AnswerGrounding | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """A partition's step from ``expected`` to ``next_offset``. It is refused if Postgres does not hold ``expected``."""
+
+    topic: str
+    partition: int
+    expected: int
+    next_offset: int
+    end_offset: int | None = None
+    generation: int = -1
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a transaction did: how many records got each (outcome, reason), and the partitions that were fenced."""
+
+    counts: dict[tuple[Outcome, str | None], int] = field(default_factory=dict)
+    fenced: tuple[tuple[str, int], ...] = ()
