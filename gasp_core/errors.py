@@ -4,8 +4,7 @@ GaspError
 ├── ModelError            a model that cannot be used, with what to do about it
 │   ├── ModelNotFound     no such model at this name or path, or it cannot be downloaded
 │   └── ModelUnsupported  found, but not a causal language model in safetensors that can be scored
-├── InputError            a file of exchanges that cannot be read, with the line
-└── WindowTooSmall        the model's window cannot hold the prompt frame and one answer token
+└── InputError            a file of exchanges that cannot be read, with the line
 """
 
 from __future__ import annotations
@@ -38,7 +37,3 @@ class InputError(GaspError):
         super().__init__(f"{path}:{line}: {message}" if line else f"{path}: {message}")
         self.path = path
         self.line = line
-
-
-class WindowTooSmall(GaspError):  # noqa: N818 - reads as the fact it states
-    """The question alone fills the model's window, so no answer token can be scored."""

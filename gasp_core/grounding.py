@@ -44,6 +44,7 @@ class SentenceSkip(StrEnum):
     PAST_WINDOW = "past_window"
     NO_PASSAGES = "no_passages"
     REFUSAL = "refusal"
+    QUESTION_TOO_LONG = "question_too_long"
     NOT_FINITE = "not_finite"
 
 
@@ -53,6 +54,7 @@ class AnswerSkip(StrEnum):
     EMPTY_ANSWER = "empty_answer"
     NO_PASSAGES = "no_passages"
     REFUSAL = "refusal"
+    QUESTION_TOO_LONG = "question_too_long"
     NOTHING_TO_SCORE = "nothing_to_score"
 
 

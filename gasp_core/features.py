@@ -1,0 +1,96 @@
+"""From token scores to sentence features: which token belongs to which sentence, and means over them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from gasp_core.divergence import LN_2
+from gasp_core.grounding import Chunk, ChunkDrop, Sentence, SentenceGrounding, SentenceSkip, UnitKind
+from gasp_core.plan import Plan
+
+MIN_TOKENS = 3
+
+# A drop of less is no reaction: it is within what the precision of the passes moves a sentence.
+MIN_REACTION_NATS = 0.05
+
+SKIPPED_KINDS = {
+    UnitKind.HEADING: SentenceSkip.HEADING,
+    UnitKind.CODE: SentenceSkip.CODE,
+    UnitKind.TABLE_RULE: SentenceSkip.TABLE_RULE,
+}
+
+
+def assign_tokens(answer: str, sentences: Sequence[Sentence], spans: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Token indices per sentence. A token belongs to the sentence that holds its first non-space character.
+
+    Byte-level tokens carry the blank before their word, so the character where a token starts may still belong to
+    the sentence before.
+    """
+    starts = [sentence.start for sentence in sentences]
+    members: list[list[int]] = [[] for _ in sentences]
+    for token, (start, end) in enumerate(spans):
+        anchor = next((at for at in range(start, end) if not answer[at].isspace()), start)
+        members[max(0, bisect_right(starts, anchor) - 1)].append(token)
+    return members
+
+
+def skip_for(sentence: Sentence, tokens: Sequence[int], scored_tokens: int) -> SentenceSkip | None:
+    """Why a sentence of these answer tokens gets no score when the first ``scored_tokens`` of the answer have one."""
+    if skipped := SKIPPED_KINDS.get(sentence.kind):
+        return skipped
+    if tokens and tokens[-1] >= scored_tokens:
+        return SentenceSkip.PAST_WINDOW
+    return SentenceSkip.TOO_SHORT if len(tokens) < MIN_TOKENS else None
+
+
+def sentence_grounding(
+    index: int,
+    sentence: Sentence,
+    tokens: Sequence[int],
+    *,
+    plan: Plan,
+    chunks: Sequence[Chunk],
+    log_probabilities: Tensor,
+    divergences: Tensor,
+) -> SentenceGrounding:
+    """Average token scores (variants, A) over one sentence. Means are taken in float64."""
+    if skip := skip_for(sentence, tokens, len(plan.answer_ids)):
+        return SentenceGrounding(index=index, sentence=sentence, n_tokens=len(tokens), skip_reason=skip)
+    means = log_probabilities[:, tokens].double().mean(-1)  # (variants,)
+    spread = divergences[:, tokens].double().mean(-1)  # (variants,)
+    if not (means.isfinite().all() and spread.isfinite().all()):
+        return SentenceGrounding(
+            index=index, sentence=sentence, n_tokens=len(tokens), skip_reason=SentenceSkip.NOT_FINITE
+        )
+    drops = _chunk_drops(plan, chunks, (means[0] - means[2:]).tolist(), spread[2:].tolist())
+    return SentenceGrounding(
+        index=index,
+        sentence=sentence,
+        n_tokens=len(tokens),
+        gap=float(means[0] - means[1]),
+        jsd_no_context=min(LN_2, float(spread[1])),
+        surprisal=max(0.0, -float(means[0])),
+        drops=drops,
+        supporting_chunk=supporting_chunk(drops),
+    )
+
+
+def supporting_chunk(drops: Sequence[ChunkDrop]) -> int | None:
+    """The chunk whose removal costs the sentence most; the first of equals; None if none reacts."""
+    best = max(drops, key=lambda drop: drop.drop, default=None)
+    return best.chunk if best is not None and best.drop >= MIN_REACTION_NATS else None
+
+
+def _chunk_drops(
+    plan: Plan, chunks: Sequence[Chunk], drops: Sequence[float], divergences: Sequence[float]
+) -> tuple[ChunkDrop, ...]:
+    """Every chunk that the model read gets the drop of its group, which was removed as a whole."""
+    place = {group: position for position, group in enumerate(plan.groups)}
+    return tuple(
+        ChunkDrop(chunk=index, drop=drops[place[chunks[index].group]], jsd=divergences[place[chunks[index].group]])
+        for index in plan.kept_chunks
+        if chunks[index].group in place
+    )
