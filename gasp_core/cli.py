@@ -41,7 +41,9 @@ def _commands() -> None:
 @app.command()
 def detect(
     *,
-    input: Annotated[Path, typer.Option(help="A .jsonl or .csv file with context (or passages), answer and query.")],  # noqa: A002 - the option's name
+    source: Annotated[
+        Path, typer.Option("--input", help="A .jsonl or .csv file with context (or passages), answer and query.")
+    ],
     output: Annotated[Path, typer.Option(help="A .jsonl or .csv file for the results, one row per sentence.")],
     model: Annotated[str, typer.Option(help="A causal language model by hub name or folder.")] = PACKAGED_MODEL,
     k_chunks: Annotated[int, typer.Option(min=1, help="Chunks that a single context is grouped into.")] = 5,
@@ -60,7 +62,7 @@ def detect(
     from gasp_core.plan import Limits
     from gasp_core.scorer import GroundingScorer
 
-    items = read_items(str(input))
+    items = read_items(str(source))
     scorer = GroundingScorer(
         load_model(resolve_model(model), device=device, dtype=dtype),
         limits=Limits(max_context_tokens=max_ctx_tokens, max_answer_tokens=max_ans_tokens),

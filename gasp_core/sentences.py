@@ -44,9 +44,10 @@ _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _BARE_MARKER = re.compile(r"[*_]{0,3}\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)][*_]{0,3}\s*")
 _INLINE_NUMBER = re.compile(r"(:?)\s{1,3}(\(?(\d{1,3})[.)]\s{0,3})$")
 _NEVER_FIRST = frozenset(",;:)]}，；：）、")  # characters that no sentence starts with
+# An abbreviation that leads on ends no sentence; the others end none before a number or a word in lower case.
 _ABBREVIATION = re.compile(
-    r"\b(?:approx|approximately|est|max|min|avg|temp|vol|vols|art|arts|fig|figs|eq|eqs|ch|chap|sect|ref|refs|nos|tel"
-    r"|ext|ed|eds|resp|incl|excl|cf|ca|vs|al|viz|bzw|ggf|usw|inkl|evtl)\.[\"'”’)]{0,2}\s{1,3}$",
+    r"\b(?:(?P<leads_on>e\.g|i\.e|z\. ?B|d\. ?h|cf|vs|viz)|approx|est|max|min|avg|temp|vols?|arts?|figs?|eqs?"
+    r"|ch|chap|sect|refs?|nos|tel|ext|eds?|resp|incl|excl|ca|al|bzw|ggf|usw|inkl|evtl)\.[\"'”’)]{0,2}\s{1,3}$",
     re.IGNORECASE,
 )
 
@@ -104,8 +105,9 @@ def _says_nothing(body: str, start: int, end: int) -> bool:
 
 
 def _ends_in_abbreviation(body: str, start: int, end: int) -> bool:
-    """Whether ``body[start:end]`` ends in one that wants a number or a word in lower case, and is followed by it."""
-    return not body[end].isupper() and _ABBREVIATION.search(body, max(start, end - 32), end) is not None
+    """Whether ``body[start:end]`` ends in an abbreviation that what follows goes with."""
+    abbreviation = _ABBREVIATION.search(body, max(start, end - 32), end)
+    return abbreviation is not None and (abbreviation["leads_on"] is not None or not body[end].isupper())
 
 
 def _before_number(body: str, boundary: int, number: int) -> int:

@@ -1,1 +1,85 @@
-"""placeholder"""
+"""The contract ``gasp.interaction.v1``: one logged exchange of a question, its retrieved passages and the answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from datetime import UTC
+from typing import Annotated, Final, Literal
+
+import orjson
+from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
+
+from schemas.text import STORABLE, StorableJson, StorableText
+
+INTERACTION_SCHEMA: Final = "gasp.interaction.v1"
+MAX_ID_CHARS = 512
+# App and interaction id share one index entry: 128 + 512 characters of four bytes still fit PostgreSQL's 2,704 bytes.
+MAX_APP_CHARS = 128
+MAX_PASSAGES = 1000
+
+_NOT_BLANK = r"\S"
+
+Identifier = Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARS, pattern=_NOT_BLANK), STORABLE]
+AppName = Annotated[str, Field(min_length=1, max_length=MAX_APP_CHARS, pattern=_NOT_BLANK), STORABLE]
+UtcDatetime = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
+
+# Strict: "1" is no number and 1 is no text. The open object in the published schema says what adapters do with
+# further fields: they are kept in the metadata.
+CONTRACT = ConfigDict(
+    frozen=True,
+    strict=True,
+    extra="forbid",
+    allow_inf_nan=False,
+    json_schema_extra={"additionalProperties": True},
+)
+
+
+class Passage(BaseModel):
+    """One retrieved passage. The id need not be unique in an exchange: the position tells passages apart."""
+
+    model_config = CONTRACT
+
+    id: Identifier = Field(description="The retriever's id of the passage, or ctx-<n> by position from 1.")
+    text: StorableText = Field(description="The passage; may be blank.")
+    score: float | None = Field(None, description="The retriever's score, finite; any scale.")
+    metadata: StorableJson = Field(default_factory=dict, description="Whatever else was logged with the passage.")
+
+
+class Interaction(BaseModel):
+    """One logged exchange, valid and storable. Every time is UTC."""
+
+    model_config = CONTRACT
+
+    schema_name: Literal["gasp.interaction.v1"] = Field(INTERACTION_SCHEMA, alias="schema")
+    interaction_id: Identifier = Field(description="Unique in the app; the same id again is the same exchange.")
+    app: AppName = Field(description="The application that answered; thresholds are kept per app.")
+    occurred_at: UtcDatetime | None = Field(
+        None,
+        description="When the answer was given. Epochs in s, ms, us or ns and ISO 8601 are read too; no zone is UTC.",
+    )
+    question: StorableText = Field("", description="What was asked; may be empty.")
+    passages: Annotated[tuple[Passage, ...], Field(strict=False, max_length=MAX_PASSAGES)] = Field(
+        (), description="The retrieved passages in the order in which the generator saw them."
+    )
+    answer: StorableText = Field(description="The answer as it was shown; may be empty. Sentence spans index it.")
+    generator_model: Annotated[str, Field(max_length=MAX_ID_CHARS), STORABLE] | None = Field(
+        None,
+        validation_alias=AliasChoices("generator_model", "generator", "model"),
+        description="The model that wrote the answer.",
+    )
+    metadata: StorableJson = Field(default_factory=dict, description="Whatever else was logged.")
+
+    @property
+    def content_hash(self) -> str:
+        """What makes two exchanges the same: 64 hexadecimal characters over question, passages and answer."""
+        return content_hash(self.question, ((passage.id, passage.text) for passage in self.passages), self.answer)
+
+
+def content_hash(question: str, passages: Iterable[tuple[str, str]], answer: str) -> str:
+    """Return the SHA-256 of the content in hexadecimal; ``passages`` are (id, text) in order.
+
+    The content is hashed as a JSON array, so that text can never move across the border of two fields unseen.
+    """
+    content = orjson.dumps([question, list(passages), answer])
+    return hashlib.sha256(content).hexdigest()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gasp_core.model import LanguageModel, load_model
-from tests.unit.models import save_model
+from tests.models import save_model
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from transformers.utils import logging
 
 from gasp_core.errors import ModelNotFound, ModelUnsupported
 from gasp_core.model import LanguageModel, load_model
-from tests.unit.models import WINDOW_TOKENS, save_model
+from tests.models import WINDOW_TOKENS, save_model
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen2", "gpt2", "gemma2"])

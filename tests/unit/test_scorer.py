@@ -14,7 +14,7 @@ from gasp_core.model import LanguageModel
 from gasp_core.plan import Limits, plan_exchange
 from gasp_core.scorer import GroundingScorer
 from gasp_core.template import GASP_RAG, PLAIN, PromptTemplate
-from tests.unit.models import WINDOW_TOKENS
+from tests.models import WINDOW_TOKENS
 
 TOLERANCE = 1e-4
 

@@ -1,0 +1,105 @@
+"""Brings a database to a revision. Any number of processes may do it at once: they queue, the later find it done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from migrations.database_url import engine_url, without_secrets
+from migrations.errors import MigrationError
+
+# Any fixed number serves, as long as nothing else in the database takes it as an advisory lock.
+_LOCK_KEY = 0x67617370
+_CONNECT_TIMEOUT_S = 10
+_QUEUE_TIMEOUT_S = 300
+_QUEUE_INTERVAL_S = 0.1
+# A table that is in use must not make every query behind the migration wait for long: better to fail and try again.
+_LOCK_TIMEOUT_S = 10
+_STATEMENT_TIMEOUT_S = 300
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Apply the revisions up to ``revision``; nothing happens if they are applied already.
+
+    Raises MigrationError if the URL is none, or if the database cannot be reached or refuses.
+    """
+    with _migrating(url) as config:
+        command.upgrade(config, revision)
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Take back the revisions after ``revision`` (``base``: all of them, with the data). Raises as upgrade does."""
+    with _migrating(url) as config:
+        command.downgrade(config, revision)
+
+
+def head_revision() -> str | None:
+    """The newest revision this version of the code knows."""
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def _config() -> Config:
+    config = Config()
+    # Config reads % as the start of an interpolation.
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    return config
+
+
+@contextmanager
+def _migrating(url: str) -> Iterator[Config]:
+    """Connect, wait for the lock, set the timeouts; turn errors into ours without the URL's password."""
+    try:
+        address = engine_url(url)
+    except ValueError as error:
+        raise MigrationError(str(error)) from None
+    options = {"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": "gasp-migrate"}
+    engine = create_engine(address, poolclass=NullPool, connect_args=options)
+    config = _config()
+    try:
+        with engine.connect() as connection, _locked(connection):
+            config.attributes["connection"] = connection
+            yield config
+    except (SQLAlchemyError, CommandError) as error:
+        raise MigrationError(without_secrets(_message(error), address)) from None
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _locked(connection: Connection) -> Iterator[None]:
+    """Hold a session lock, which outlives the single transactions. Closing the connection gives it back."""
+    deadline = time.monotonic() + _QUEUE_TIMEOUT_S
+    while not _try_lock(connection):
+        if time.monotonic() > deadline:
+            raise MigrationError(f"another migration has been running for {_QUEUE_TIMEOUT_S} s")
+        time.sleep(_QUEUE_INTERVAL_S)
+    timeouts = text(
+        "SELECT set_config('lock_timeout', :lock, false), set_config('statement_timeout', :statement, false)"
+    )
+    connection.execute(timeouts, {"lock": f"{_LOCK_TIMEOUT_S}s", "statement": f"{_STATEMENT_TIMEOUT_S}s"})
+    connection.commit()
+    yield
+
+
+def _try_lock(connection: Connection) -> bool:
+    """Ask in a transaction of its own: one that waited would block a revision that builds an index concurrently."""
+    with connection.begin():
+        return bool(connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK_KEY}))
+
+
+def _message(error: SQLAlchemyError | CommandError) -> str:
+    """The server's own sentence, without the statement and without the DETAIL, which may quote rows."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    primary = cause.diag.message_primary if isinstance(cause, psycopg.Error) else None
+    return primary or str(cause).strip()

@@ -1,0 +1,19 @@
+"""Kafka headers: a sequence of names with bytes, where a name may come twice and the bytes may be absent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from schemas.text import REPLACEMENT
+
+Headers: TypeAlias = Iterable[tuple[str, bytes | None]]
+
+
+def header_texts(headers: Headers) -> dict[str, str]:
+    """Return the headers that have bytes, as text; the first of a name wins. Bytes that are no UTF-8 are replaced."""
+    texts: dict[str, str] = {}
+    for name, value in headers:
+        if value is not None:
+            texts.setdefault(name, value.decode(errors="replace").replace("\x00", REPLACEMENT))
+    return texts

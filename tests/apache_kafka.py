@@ -1,0 +1,166 @@
+"""One Apache Kafka node in KRaft mode, for the tests and for ``make kafka``.
+
+Maven fetches the jars once into ``$GASP_CACHE_DIR/kafka`` (default ``~/.cache/gasp-audit``). ``python -m
+tests.apache_kafka`` starts a node, prints its bootstrap address and runs until interrupted.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from worker.broker.admin import ping
+from worker.broker.errors import BrokerUnavailable
+from worker.embedded.guarded import GuardedProcess, free_port
+
+POM = Path(__file__).with_name("kafka-pom.xml")
+FETCH_TIMEOUT_S = 600
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 20.0
+
+# For a start within seconds on few cores: no second compiler, the simplest collector.
+_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m")
+
+# A node that was killed is let in again only when its last registration has run out (broker.session.timeout.ms).
+_PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs={data}
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+"""
+
+
+class KafkaCannotRun(Exception):  # noqa: N818 - the reason that a skipped test gives
+    """Java, Maven or the jars cannot be had here; the message says which."""
+
+
+class ApacheKafka:
+    """A node on fixed loopback ports with its data in ``directory``; it may be ended and started again."""
+
+    def __init__(self, directory: Path, jars: Path) -> None:
+        """Format the storage. Raises KafkaCannotRun."""
+        port, controller_port = free_port(), free_port()
+        self.bootstrap = f"127.0.0.1:{port}"
+        self.log_path = directory / "kafka.log"
+        self._properties = directory / "server.properties"
+        self._java = ("java", *_JVM, "-cp", f"{jars}/*")
+        self._process: GuardedProcess | None = None
+        text = _PROPERTIES.format(port=port, controller_port=controller_port, data=directory / "data")
+        self._properties.write_text(text)
+        _run([*self._java, "kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(self._properties)])
+
+    @property
+    def pid(self) -> int | None:
+        """The process number, for signals; None while it does not run."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Start it, again if need be, and wait until it answers. Raises KafkaCannotRun."""
+        self._process = GuardedProcess([*self._java, "kafka.Kafka", self._properties], self.log_path)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while self._process.exit_status(0.05) is None:
+            try:
+                ping(self.bootstrap, timeout_s=1)
+            except BrokerUnavailable:
+                if time.monotonic() > deadline:
+                    break
+            else:
+                return
+        self.kill()
+        raise KafkaCannotRun(f"Apache Kafka did not start: {self._log_end()}")
+
+    def stop(self) -> None:
+        """Shut it down in good order; its data and ports stay for the next start."""
+        if self._process is not None:
+            self._process.stop(STOP_TIMEOUT_S)
+            self._process = None
+
+    def kill(self) -> None:
+        """End it as a power cut would; its data and ports stay for the next start."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def _log_end(self) -> str:
+        lines = self.log_path.read_text("utf-8", "replace").splitlines() if self.log_path.exists() else []
+        return " / ".join(lines[-3:]) or "it printed nothing"
+
+
+@contextmanager
+def apache_kafka() -> Iterator[ApacheKafka]:
+    """Run a node with its data in a temporary folder; at the end both are gone. Raises KafkaCannotRun."""
+    jars = fetch_jars()
+    with tempfile.TemporaryDirectory(prefix="gasp-kafka-") as folder:
+        node = ApacheKafka(Path(folder), jars)
+        try:
+            node.start()
+            yield node
+        finally:
+            node.kill()
+
+
+def fetch_jars() -> Path:
+    """The folder with Apache Kafka's jars, fetched on the first call. Raises KafkaCannotRun."""
+    if shutil.which("java") is None:
+        raise KafkaCannotRun("there is no java on the PATH (Java 17 or later is needed)")
+    cache = Path(os.environ.get("GASP_CACHE_DIR") or Path.home() / ".cache" / "gasp-audit")
+    jars = cache / "kafka" / uuid.uuid5(uuid.NAMESPACE_OID, POM.read_text()).hex[:12]
+    if jars.is_dir():
+        return jars
+    if shutil.which("mvn") is None:
+        raise KafkaCannotRun("there is no mvn on the PATH to fetch Apache Kafka with")
+    jars.parent.mkdir(parents=True, exist_ok=True)
+    # Moved into place when complete, so that an interrupted download is not taken for the whole.
+    with tempfile.TemporaryDirectory(dir=jars.parent) as folder:
+        _run(["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}/jars"])
+        (Path(folder) / "jars").replace(jars)
+    return jars
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_TIMEOUT_S)
+    if done.returncode:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        raise KafkaCannotRun(f"{command[0]} failed: {lines[0] if lines else 'it printed nothing'}")
+
+
+def _cluster_id() -> str:
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def main() -> None:
+    """Run a node until interrupted or terminated."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    print("starting Apache Kafka ...", flush=True)
+    try:
+        with apache_kafka() as node:
+            print(f"Apache Kafka listens on {node.bootstrap}; Ctrl-C ends it", flush=True)
+            signal.pause()
+    except KeyboardInterrupt:
+        print("ended")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Brokers for the tests: the embedded one, and Apache Kafka where Java and Maven can be had."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.apache_kafka import ApacheKafka, KafkaCannotRun, apache_kafka
+from worker.broker.admin import BrokerAdmin, NewTopic
+from worker.broker.sink import RecordSink
+from worker.broker.source import RecordSource
+from worker.embedded.broker import embedded_broker
+from worker.records import Record
+
+DEADLINE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A running broker, and the settings of a consumer group that suit it."""
+
+    name: str
+    bootstrap: str
+    session_timeout_ms: int
+
+    def create_topic(self, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
+        """A new topic of a name that no other test has."""
+        topic = f"test-{uuid.uuid4().hex[:12]}"
+        with BrokerAdmin(self.bootstrap) as admin:
+            admin.create_topics([NewTopic(topic, partitions, config=config or {})])
+        return topic
+
+    def source(self, topic: str, **settings: int) -> RecordSource:
+        """A source in a group named after the topic. Takes the whole numbers among the settings of a source."""
+        settings = {"session_timeout_ms": self.session_timeout_ms} | settings
+        return RecordSource(self.bootstrap, topic, f"group-of-{topic}", **settings)  # type: ignore[arg-type]  # the others are not numbers
+
+    def send(self, topic: str, values: Sequence[bytes]) -> None:
+        """Send values without a key and wait until they are there."""
+        with RecordSink(self.bootstrap) as sink:
+            for value in values:
+                sink.send(topic, value)
+            sink.flush(DEADLINE_S)
+
+
+@dataclass(slots=True)
+class Group:
+    """Sources of one group, polled in turn. Each partition goes on where it was left, as if from Postgres."""
+
+    open_source: Callable[[], RecordSource]
+    sources: list[RecordSource] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    positions: dict[int, int] = field(default_factory=dict)
+
+    def join(self) -> RecordSource:
+        """One more member."""
+        self.sources.append(self.open_source())
+        return self.sources[-1]
+
+    def close(self) -> None:
+        """Close those that are left."""
+        for source in self.sources:
+            source.close()
+
+    def run(self, until: Callable[[], object]) -> None:
+        """Poll until the condition holds; fail after DEADLINE_S."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not until():
+            assert time.monotonic() < deadline, f"after {DEADLINE_S} s: {self.shares()}, {len(self.records)} records"
+            for source in self.sources:
+                self._step(source)
+
+    def shares(self) -> list[list[int]]:
+        """The partitions of each member."""
+        return [sorted(source.assignment()) for source in self.sources]
+
+    def values(self) -> list[bytes | None]:
+        """The values of all the records so far."""
+        return [record.value for record in self.records]
+
+    def _step(self, source: RecordSource) -> None:
+        for record in source.poll(0.1, 100):
+            self.records.append(record)
+            self.positions[record.partition] = record.offset + 1
+        for partition in source.take_rebalance().assigned:
+            source.seek(partition, self.positions.get(partition, 0))
+            source.resume([partition])
+
+
+@pytest.fixture(scope="session")
+def tansu() -> Iterator[Broker]:
+    """The embedded broker."""
+    with embedded_broker() as bootstrap:
+        yield Broker("tansu", bootstrap, session_timeout_ms=2_000)
+
+
+@pytest.fixture(scope="session")
+def apache_node() -> Iterator[ApacheKafka]:
+    """An Apache Kafka node that a test may end and start again."""
+    with ExitStack() as stack:
+        try:
+            node = stack.enter_context(apache_kafka())
+        except KafkaCannotRun as error:
+            pytest.skip(f"Apache Kafka cannot run here: {error}")
+        yield node
+
+
+@pytest.fixture(scope="session")
+def apache(apache_node: ApacheKafka) -> Broker:
+    """Apache Kafka. Tests that use it carry the marker ``kafka``."""
+    return Broker("apache", apache_node.bootstrap, session_timeout_ms=6_000)
+
+
+@pytest.fixture(scope="session", params=["tansu", pytest.param("apache", marks=pytest.mark.kafka)])
+def broker(request: pytest.FixtureRequest) -> Broker:
+    """Each of the two in turn."""
+    chosen: Broker = request.getfixturevalue(request.param)
+    return chosen
+
+
+@pytest.fixture
+def group_on(broker: Broker) -> Iterator[Callable[[str], Group]]:
+    """Makes an empty group on a topic; its members are closed after the test."""
+    with ExitStack() as stack:
+
+        def group(topic: str, **settings: int) -> Group:
+            return stack.enter_context(closing(Group(lambda: broker.source(topic, **settings))))
+
+        yield group

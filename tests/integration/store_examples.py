@@ -1,0 +1,166 @@
+"""Small hand-made exchanges with their scores, as the worker would hand them to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from gasp_core.grounding import (
+    AnswerGrounding,
+    AnswerSkip,
+    Chunk,
+    ChunkDrop,
+    Method,
+    Sentence,
+    SentenceGrounding,
+    SentenceSkip,
+    Truncation,
+    UnitKind,
+)
+from gasp_core.identity import ScorerIdentity
+from schemas.decoding import Decoded
+from schemas.interaction import Interaction, Passage
+from worker.judge import Threshold, judge
+from worker.records import Record
+from worker.settlement import Advance, Outcome, Settlement
+from worker.store import Store
+
+TOPIC = "interactions"
+IDENTITY = ScorerIdentity("tiny", "0123456789abcdef", "float32", "plain-1", "gasp-1")
+OTHER_IDENTITY = ScorerIdentity("tiny", "0123456789abcdef", "bfloat16", "plain-1", "gasp-1")
+FLAG_BELOW = 0.1
+ATTRIBUTE_BELOW = 0.5
+BROKER_TIME_MS = 1_764_500_000_000
+OCCURRED_AT = datetime(2025, 11, 30, 10, 0, tzinfo=UTC)
+_SENTENCE = "Zug n\N{COMBINING DIAERESIS} \N{STEAM LOCOMOTIVE}{number}. "
+
+
+def prepared(store: Store, identity: ScorerIdentity = IDENTITY, partitions: int = 1) -> tuple[int, Threshold]:
+    """A store with a scorer, its default threshold and partitions that begin at 0; the scorer's id and threshold."""
+    scorer_id = store.register_scorer(identity)
+    store.ensure_default_threshold(scorer_id, FLAG_BELOW, ATTRIBUTE_BELOW, "for tests")
+    for partition in range(partitions):
+        store.start_position(TOPIC, partition, 0)
+    threshold = store.active_thresholds(scorer_id)[None]
+    return scorer_id, threshold
+
+
+def record(offset: int, partition: int = 0, timestamp_ms: int | None = BROKER_TIME_MS) -> Record:
+    return Record(TOPIC, partition, offset, None, b"{}", timestamp_ms=timestamp_ms)
+
+
+def answer_of(n_sentences: int, edition: str = "") -> str:
+    return edition + "".join(_SENTENCE.format(number=number) for number in range(n_sentences))
+
+
+def interaction(interaction_id: str, answer: str, *, app: str = "shop", passages: int = 2) -> Interaction:
+    return Interaction(
+        interaction_id=interaction_id,
+        app=app,
+        occurred_at=OCCURRED_AT,
+        question="When does the train leave?",
+        passages=tuple(
+            Passage(id=f"p{number}", text=f"Passage {number} on trains.", score=number / 7, metadata={"page": number})
+            for number in range(passages)
+        ),
+        answer=answer,
+        generator_model="writer-1",
+        metadata={"channel": "web", "nested": {"n": [1, 2.5, None, "ü"]}},
+    )
+
+
+def grounding(
+    gaps: Sequence[float | None], edition: str = "", skip_reason: AnswerSkip | None = None
+) -> AnswerGrounding:
+    """Scores for ``answer_of(len(gaps), edition)``; a gap of None is a sentence that was too short to score."""
+    sentences = []
+    start = 0
+    for index, gap in enumerate(gaps):
+        end = len(answer_of(index + 1, edition))
+        span = Sentence(start, end, UnitKind.PROSE)
+        if gap is None:
+            sentences.append(SentenceGrounding(index, span, 4, skip_reason=SentenceSkip.TOO_SHORT))
+        else:
+            sentences.append(SentenceGrounding(index, span, 4, gap, jsd_no_context=0.25, surprisal=1.5))
+        start = end
+    return AnswerGrounding(Method.TWO_PASS, tuple(sentences), (), Truncation(120, 20, 30, 0), skip_reason)
+
+
+def attributed(gaps: Sequence[float | None], drops: Sequence[Sequence[float]]) -> AnswerGrounding:
+    """What leave-one-out adds: for each sentence the drop of each chunk; above 0.05 a chunk counts as reacting."""
+    plain = grounding(gaps)
+    chunks = tuple(Chunk(passage=number, start=0, end=10, group=number) for number in range(len(drops[0])))
+    sentences = []
+    for found, values in zip(plain.sentences, drops, strict=True):
+        best = max(range(len(values)), key=lambda number: values[number], default=None)
+        reacts = best is not None and values[best] > 0.05
+        sentences.append(
+            SentenceGrounding(
+                index=found.index,
+                sentence=found.sentence,
+                n_tokens=found.n_tokens,
+                gap=found.gap,
+                jsd_no_context=found.jsd_no_context,
+                surprisal=found.surprisal,
+                skip_reason=found.skip_reason,
+                drops=tuple(ChunkDrop(number, value, 0.125) for number, value in enumerate(values)),
+                supporting_chunk=best if reacts else None,
+            )
+        )
+    return AnswerGrounding(Method.LEAVE_ONE_OUT, tuple(sentences), chunks, plain.truncation)
+
+
+def scored(
+    offset: int,
+    interaction_id: str,
+    gaps: Sequence[float | None],
+    threshold: Threshold,
+    *,
+    edition: str = "",
+    partition: int = 0,
+    app: str = "shop",
+    passages: int = 2,
+) -> Settlement:
+    """A record that was decoded, scored and judged. Another ``edition`` is other content."""
+    found = grounding(gaps, edition)
+    logged = interaction(interaction_id, answer_of(len(gaps), edition), app=app, passages=passages)
+    decoded = Decoded(logged, "native", ("bom", 'it\'s, {quoted} \\ "so"'))
+    return Settlement(
+        record(offset, partition), Outcome.SCORED, decoded=decoded, grounding=found, verdict=judge(found, threshold)
+    )
+
+
+def skipped(offset: int, interaction_id: str, threshold: Threshold) -> Settlement:
+    """An answer that could not be scored at all; its only sentence says so."""
+    span = Sentence(0, len(answer_of(1)), UnitKind.PROSE)
+    sentence = SentenceGrounding(0, span, 4, skip_reason=SentenceSkip.NO_PASSAGES)
+    found = AnswerGrounding(Method.TWO_PASS, (sentence,), (), Truncation(0, 0, 4, 0), AnswerSkip.NO_PASSAGES)
+    decoded = Decoded(interaction(interaction_id, answer_of(1), passages=0), "native")
+    return Settlement(
+        record(offset),
+        Outcome.SKIPPED,
+        "no_passages",
+        decoded=decoded,
+        grounding=found,
+        verdict=judge(found, threshold),
+    )
+
+
+def dead_letter(offset: int, partition: int = 0) -> Settlement:
+    return Settlement(record(offset, partition), Outcome.DEAD_LETTERED, "not_json", "line 1 column 1")
+
+
+def advance(expected: int, next_offset: int, partition: int = 0, owner: str = "worker-1") -> Advance:
+    return Advance(TOPIC, partition, expected, next_offset, end_offset=next_offset + 5, generation=3, owner=owner)
+
+
+def rows(url: str, sql: str, **parameters: object) -> list[dict[str, Any]]:
+    """Run one statement on its own connection and return its rows, if it makes any."""
+    plain = url.replace("postgresql+psycopg://", "postgresql://", 1)
+    with psycopg.connect(plain, row_factory=dict_row) as connection:
+        done = connection.execute(sql, parameters)
+        return done.fetchall() if done.description else []

@@ -1,0 +1,467 @@
+"""What worker.broker promises, on each broker that we run on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import MemberToRemove
+from kafka.structs import MemberState
+
+from tests.apache_kafka import ApacheKafka
+from tests.integration.brokers import DEADLINE_S, Broker, Group
+from worker.broker.admin import BrokerAdmin, Cluster, NewTopic, ping
+from worker.broker.errors import (
+    BrokerMisconfigured,
+    BrokerUnavailable,
+    RecordsUnreadable,
+    RecordTooLarge,
+    SendFailed,
+    TopicMissing,
+)
+from worker.broker.rebalance import Rebalance
+from worker.broker.sink import RecordSink
+from worker.broker.source import RecordSource
+from worker.records import Record
+
+GroupOn = Callable[..., Group]
+
+KIB = 1024
+# Nothing listens there: the port is reserved and never given out.
+NOBODY = "127.0.0.1:1"
+
+
+def test_a_record_arrives_as_it_was_sent(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic()
+    headers = (("trace", b"\x00\xff"), ("trace", b"again"), ("empty", b""))
+    with RecordSink(broker.bootstrap) as sink:
+        place = sink.send(topic, b"value", key=b"\xfekey", headers=headers).result(DEADLINE_S)
+        sink.send(topic, None, key=b"tombstone")
+        sink.send(topic, b"", key=None)
+        sink.flush(DEADLINE_S)
+    group = group_on(topic)
+    group.join()
+    group.run(lambda: len(group.records) == 3)
+    first, second, third = group.records
+    assert (first.topic, first.partition, first.offset) == place
+    assert (first.key, first.value, first.headers) == (b"\xfekey", b"value", headers)
+    assert first.timestamp_ms == pytest.approx(time.time() * 1000, abs=60_000)
+    assert (second.key, second.value, second.headers) == (b"tombstone", None, ())
+    assert (third.key, third.value) == (None, b"")
+
+
+def test_a_partition_keeps_its_order(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic()
+    values = [b"%d" % number for number in range(700)]
+    broker.send(topic, values)
+    group = group_on(topic)
+    group.join()
+    group.run(lambda: len(group.records) >= len(values))
+    assert group.values() == values
+    assert [record.offset for record in group.records] == list(range(700))
+
+
+def test_an_assigned_partition_is_silent_until_it_is_sought_and_resumed(broker: Broker) -> None:
+    topic = broker.create_topic(partitions=2)
+    with RecordSink(broker.bootstrap) as sink:
+        for number in range(40):
+            sink.send(topic, b"%d" % number, key=b"%d" % (number % 7))
+        sink.flush(DEADLINE_S)
+    source = broker.source(topic)
+    try:
+        _poll_until(source, lambda: len(source.assignment()) == 2)
+        assert source.take_rebalance().assigned == {0, 1}
+        assert source.poll(0.5) == []
+        assert source.paused() == {0, 1}
+
+        source.seek(0, 3)
+        assert source.poll(0.3) == []
+        assert source.take_rebalance().assigned == {1}, "it is named until it is sought"
+
+        source.resume([0])
+        records = _poll_until(source, lambda: True, wanted=1)
+        assert {record.partition for record in records} == {0}
+        assert records[0].offset == 3
+    finally:
+        source.close()
+
+
+def test_a_paused_partition_says_nothing_and_loses_nothing(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic()
+    broker.send(topic, [b"%d" % number for number in range(20)])
+    group = group_on(topic)
+    source = group.join()
+    group.run(lambda: source.assignment() and not source.paused())
+    group.records += source.poll(DEADLINE_S, 5)
+    source.pause([0])
+    broker.send(topic, [b"20"])
+    assert source.poll(0.5) == []
+    source.resume([0])
+    group.run(lambda: len(group.records) >= 21)
+    assert group.values() == [b"%d" % number for number in range(21)]
+
+
+def test_a_seek_back_reads_again(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic()
+    broker.send(topic, [b"%d" % number for number in range(10)])
+    group = group_on(topic)
+    source = group.join()
+    group.run(lambda: len(group.records) == 10)
+    source.seek(0, 4)
+    group.run(lambda: len(group.records) == 16)
+    assert [record.offset for record in group.records[10:]] == [4, 5, 6, 7, 8, 9]
+
+
+def test_the_source_knows_the_beginning_the_end_and_its_generation(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic()
+    group = group_on(topic)
+    source = group.join()
+    assert (source.generation(), source.end_offset(0)) == (-1, None)
+    broker.send(topic, [b"a", b"b", b"c"])
+    group.run(lambda: len(group.records) == 3)
+    assert source.beginning_offset(0) == 0
+    assert source.end_offset(0) == 3
+    assert source.generation() >= 0
+
+
+def test_a_commit_can_be_seen_in_the_group(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic()
+    broker.send(topic, [b"a", b"b"])
+    group = group_on(topic)
+    source = group.join()
+    group.run(lambda: len(group.records) == 2)
+    source.commit({0: 1})
+    source.commit({0: 2})
+    source.close()
+    assert _committed(broker, f"group-of-{topic}", topic) == 2
+
+
+def test_a_member_that_was_killed_is_replaced(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic(partitions=4)
+    with _silent_member(broker, topic) as victim:
+        assert victim.stdout is not None
+        assert victim.stdout.readline().split() == ["0", "1", "2", "3"]
+        victim.kill()
+    killed_at = time.monotonic()
+    group = group_on(topic)
+    successor = group.join()
+    group.run(lambda: successor.assignment() == {0, 1, 2, 3} and not successor.paused())
+    assert time.monotonic() - killed_at < 15
+
+
+def test_large_records_pass(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic()
+    values = [bytes([number]) * (900 * KIB) for number in range(3)]
+    broker.send(topic, values)
+    # Smaller limits on a fetch hold nothing up: a record that exceeds them comes alone.
+    group = group_on(topic, fetch_max_bytes=256 * KIB, partition_fetch_max_bytes=128 * KIB)
+    group.join()
+    group.run(lambda: len(group.records) == 3)
+    assert group.values() == values
+
+
+def test_topics_are_created_once(broker: Broker) -> None:
+    topic, other = broker.create_topic(partitions=3), broker.create_topic() + "-other"
+    with BrokerAdmin(broker.bootstrap) as admin:
+        made = admin.create_topics([NewTopic(topic, 5), NewTopic(other, 2, config={"retention.ms": "60000"})])
+        assert (made.created, made.existing) == ((other,), (topic,))
+        assert admin.topic_partitions(topic) == [0, 1, 2]
+        assert admin.topic_partitions(other) == [0, 1]
+
+
+def test_a_missing_topic_is_named_and_never_created_in_passing(broker: Broker) -> None:
+    topic = broker.create_topic() + "-missing"
+    with BrokerAdmin(broker.bootstrap) as admin, RecordSink(broker.bootstrap) as sink:
+        with pytest.raises(TopicMissing, match=topic):
+            broker.source(topic)
+        with pytest.raises(TopicMissing, match=topic):
+            sink.send(topic, b"value")
+        with pytest.raises(TopicMissing, match=topic):
+            admin.end_offsets(topic)
+        with pytest.raises(TopicMissing, match=topic):
+            admin.topic_partitions(topic)
+
+
+def test_beginning_and_end_offsets_are_exact(broker: Broker) -> None:
+    topic = broker.create_topic(partitions=2)
+    with BrokerAdmin(broker.bootstrap) as admin, RecordSink(broker.bootstrap) as sink:
+        assert (admin.beginning_offsets(topic), admin.end_offsets(topic)) == ({0: 0, 1: 0}, {0: 0, 1: 0})
+        for size in (1, 7, 30):
+            sent = [sink.send(topic, b"value", key=b"always the same") for _ in range(size)]
+            sink.flush(DEADLINE_S)
+        partition = sent[0].result().partition
+        assert admin.end_offsets(topic) == {partition: 38, 1 - partition: 0}
+
+
+def test_ping_tells_who_answers(broker: Broker) -> None:
+    assert ping(broker.bootstrap) == Cluster(cluster_id=ping(broker.bootstrap).cluster_id, brokers=1)
+
+
+def test_what_does_not_fit_is_refused_by_size(broker: Broker) -> None:
+    topic = broker.create_topic()
+    with RecordSink(broker.bootstrap, max_request_bytes=10 * KIB) as sink:
+        with pytest.raises(RecordTooLarge, match=topic) as caught:
+            sink.send(topic, b"x" * 11 * KIB)
+        assert caught.value.size_bytes == 11 * KIB
+        sink.flush(DEADLINE_S)
+
+
+def test_records_that_cannot_be_decoded_are_fenced_in_and_passed(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic()
+    broker.send(topic, [b"before"])
+    _send_a_batch_with_a_header_that_is_not_text(broker, topic)
+    broker.send(topic, [b"after"])
+    group = group_on(topic)
+    source = group.join()
+    with pytest.raises(RecordsUnreadable) as caught:
+        group.run(lambda: len(group.records) == 3)
+    gap = caught.value
+    assert (gap.topic, gap.partition, gap.offset, gap.next_offset) == (topic, 0, 2, 4)
+    assert group.values() == [b"before", b"first of the batch"]
+    assert source.take_rebalance().revoked == {0}
+    group.positions[0] = gap.next_offset
+    group.run(lambda: len(group.records) == 3)
+    assert group.values() == [b"before", b"first of the batch", b"after"]
+
+
+def test_what_is_under_way_is_bounded(broker: Broker) -> None:
+    topic = broker.create_topic()
+    with RecordSink(broker.bootstrap, max_pending_bytes=100 * KIB) as sink:
+        sent = [sink.send(topic, bytes(30 * KIB)) for _ in range(20)]
+        assert sum(not future.done() for future in sent) <= 3
+        oversized = sink.send(topic, bytes(200 * KIB))
+        sink.flush(DEADLINE_S)
+    assert oversized.result().offset == 20
+
+
+def test_what_kafka_python_cannot_send_is_sent_empty(broker: Broker, group_on: GroupOn) -> None:
+    topic = broker.create_topic()
+    with RecordSink(broker.bootstrap) as sink:
+        sink.send(topic, None, key=None, headers=[("null", None)]).result(DEADLINE_S)
+    group = group_on(topic)
+    group.join()
+    group.run(lambda: group.records)
+    assert (group.records[0].value, group.records[0].headers) == (b"", (("null", b""),))
+
+
+@pytest.mark.kafka
+def test_a_source_that_only_disconnects_stays_in_the_group(apache: Broker) -> None:
+    topic = apache.create_topic()
+    group = f"group-of-{topic}"
+    members = Group(lambda: apache.source(topic))
+    source = members.join()
+    members.run(lambda: source.assignment() == {0})
+    source.close(leave=False)
+    assert (source.assignment(), source.paused(), source.generation()) == (frozenset(), frozenset(), -1)
+    with closing(KafkaAdminClient(bootstrap_servers=apache.bootstrap)) as admin:
+        assert len(admin.describe_groups([group])[group]["members"]) == 1
+
+
+@pytest.mark.kafka
+def test_two_members_share_four_partitions_and_the_last_one_takes_over(apache: Broker) -> None:
+    """The embedded broker is no good for more than one member: its groups may never settle."""
+    topic = apache.create_topic(partitions=4)
+    with closing(Group(lambda: apache.source(topic))) as group, RecordSink(apache.bootstrap) as sink:
+        first = group.join()
+        group.run(lambda: group.shares() == [[0, 1, 2, 3]])
+        second = group.join()
+        group.run(lambda: [len(share) for share in group.shares()] == [2, 2])
+        group.sources.remove(first)
+        first.close()
+        group.run(lambda: second.assignment() == {0, 1, 2, 3} and not second.paused())
+        sent = [sink.send(topic, b"late", key=b"%d" % number) for number in range(30)]
+        sink.flush(DEADLINE_S)
+        assert {future.result().partition for future in sent} == {0, 1, 2, 3}
+        group.run(lambda: len(group.records) == 30)
+
+
+@pytest.mark.kafka
+def test_what_stays_with_a_member_goes_on_during_a_rebalance(apache: Broker) -> None:
+    topic = apache.create_topic(partitions=2)
+    with closing(Group(lambda: apache.source(topic))) as group:
+        first = group.join()
+        group.run(lambda: first.assignment() == {0, 1} and not first.paused())
+        group.join()
+        group.run(lambda: group.shares() in ([[0], [1]], [[1], [0]]))
+        (kept,) = first.assignment()
+        assert first.take_rebalance() == Rebalance()
+        assert first.paused() == frozenset()
+        assert group.positions.keys() <= {kept}
+
+
+@pytest.mark.kafka
+def test_a_source_that_stops_polling_loses_its_partitions_and_is_told(apache: Broker) -> None:
+    topic = apache.create_topic()
+    broker_group = f"group-of-{topic}"
+    with (
+        closing(Group(lambda: apache.source(topic, max_poll_interval_ms=1_500))) as group,
+        closing(KafkaAdminClient(bootstrap_servers=apache.bootstrap)) as admin,
+    ):
+        source = group.join()
+        group.run(lambda: source.assignment() == {0} and not source.paused())
+        deadline = time.monotonic() + DEADLINE_S
+        while admin.describe_groups([broker_group])[broker_group]["members"]:
+            assert time.monotonic() < deadline
+        source.poll(0.1)
+        assert source.take_rebalance().revoked == {0}
+        group.run(lambda: source.assignment() == {0} and not source.paused())
+
+
+@pytest.mark.kafka
+def test_the_partitions_of_a_killed_member_move_after_the_session_timeout(apache: Broker) -> None:
+    topic = apache.create_topic(partitions=4)
+    with closing(Group(lambda: apache.source(topic))) as group, _silent_member(apache, topic) as victim:
+        survivor = group.join()
+        group.run(lambda: len(survivor.assignment()) == 2)
+        victim.kill()
+        killed_at = time.monotonic()
+        group.run(lambda: survivor.assignment() == {0, 1, 2, 3})
+        assert time.monotonic() - killed_at < 15
+
+
+@pytest.mark.kafka
+def test_a_member_that_was_dropped_while_it_rejoined_asks_for_its_positions_again(apache: Broker) -> None:
+    topic = apache.create_topic(partitions=4)
+    with closing(Group(lambda: apache.source(topic))) as group:
+        dropped, absent = group.join(), group.join()
+        group.run(lambda: [len(share) for share in group.shares()] == [2, 2] and not dropped.paused())
+        before = dropped.assignment()
+        # A third one makes the group wait for all; ``absent`` does not poll, so ``dropped`` is held in its rejoin.
+        group.sources = [dropped, group.join()]
+        group.run(lambda: _is_rejoining(dropped))
+        _remove_from_group(apache, f"group-of-{topic}", dropped)
+        group.sources.append(absent)
+        deadline = time.monotonic() + DEADLINE_S
+        while not (dropped.take_rebalance().assigned and not _is_rejoining(dropped)):
+            assert time.monotonic() < deadline
+            for source in group.sources:
+                assert source.poll(0.1) == []
+        kept = dropped.assignment() & before
+        assert kept
+        assert kept <= dropped.take_rebalance().assigned
+        assert kept <= dropped.paused()
+
+
+@pytest.mark.kafka
+def test_a_record_over_the_limit_of_its_topic_is_refused_for_good(apache: Broker) -> None:
+    topic = apache.create_topic(config={"max.message.bytes": str(10 * KIB)})
+    with RecordSink(apache.bootstrap) as sink:
+        refused = sink.send(topic, b"x" * 20 * KIB)
+        sink.send(topic, b"small")
+        with pytest.raises(SendFailed, match=topic):
+            sink.flush(DEADLINE_S)
+        assert isinstance(refused.exception(), RecordTooLarge)
+        sink.flush(DEADLINE_S)
+
+
+@pytest.mark.kafka
+def test_a_topic_that_cannot_be_created_says_why(apache: Broker) -> None:
+    with BrokerAdmin(apache.bootstrap) as admin, pytest.raises(BrokerMisconfigured, match="eplication"):
+        admin.create_topics([NewTopic(apache.create_topic() + "-wide", 1, replication=3)])
+
+
+@pytest.mark.kafka
+def test_an_offset_that_is_not_there_becomes_the_beginning(apache: Broker) -> None:
+    """The embedded broker says nothing about such an offset, and nothing comes until it is reached."""
+    topic = apache.create_topic()
+    apache.send(topic, [b"only"])
+    with closing(Group(lambda: apache.source(topic), positions={0: 999})) as group:
+        group.join()
+        group.run(lambda: group.records)
+        assert group.records[0].offset == 0
+
+
+@pytest.mark.kafka
+def test_a_restart_of_the_broker_loses_nothing(apache: Broker, apache_node: ApacheKafka) -> None:
+    topic = apache.create_topic()
+    with closing(Group(lambda: apache.source(topic))) as group, RecordSink(apache.bootstrap) as sink:
+        group.join()
+        sink.send(topic, b"before")
+        sink.flush(DEADLINE_S)
+        group.run(lambda: len(group.records) == 1)
+        apache_node.kill()
+        assert group.sources[0].poll(0.5) == []
+        sink.send(topic, b"meanwhile")
+        with pytest.raises(BrokerUnavailable):
+            sink.flush(0.2)
+        apache_node.start()
+        sink.flush(DEADLINE_S)
+        sink.send(topic, b"after")
+        sink.flush(DEADLINE_S)
+        group.run(lambda: len(group.records) == 3)
+        assert group.values() == [b"before", b"meanwhile", b"after"]
+
+
+def test_a_broker_that_is_not_there_is_reported_soon() -> None:
+    before = time.monotonic()
+    attempts = [lambda: RecordSource(NOBODY, "topic", "group"), lambda: RecordSink(NOBODY), lambda: BrokerAdmin(NOBODY)]
+    with ThreadPoolExecutor() as pool:
+        for attempt in [pool.submit(attempt) for attempt in attempts]:
+            assert isinstance(attempt.exception(), BrokerUnavailable)
+            assert NOBODY in str(attempt.exception())
+    assert time.monotonic() - before < 8
+
+
+def test_ping_gives_up_in_the_time_it_is_given() -> None:
+    before = time.monotonic()
+    with pytest.raises(BrokerUnavailable):
+        ping(NOBODY, timeout_s=0.5)
+    assert time.monotonic() - before < 2
+
+
+def _poll_until(source: RecordSource, condition: Callable[[], bool], wanted: int = 0) -> list[Record]:
+    records: list[Record] = []
+    deadline = time.monotonic() + DEADLINE_S
+    while not (condition() and len(records) >= wanted):
+        assert time.monotonic() < deadline
+        records += source.poll(0.1)
+    return records
+
+
+def _silent_member(broker: Broker, topic: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.integration.silent_member", broker.bootstrap, topic, f"group-of-{topic}"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _is_rejoining(source: RecordSource) -> bool:
+    assert source._consumer is not None
+    return source._consumer.group_metadata().state is not MemberState.STABLE
+
+
+def _remove_from_group(broker: Broker, group: str, source: RecordSource) -> None:
+    assert source._consumer is not None
+    member = MemberToRemove(member_id=source._consumer.group_metadata().member_id)
+    with closing(KafkaAdminClient(bootstrap_servers=broker.bootstrap)) as admin:
+        admin.remove_group_members(group, [member])
+
+
+def _committed(broker: Broker, group: str, topic: str) -> int | None:
+    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, group_id=group, enable_auto_commit=False)
+    try:
+        offset: int | None = consumer.committed(TopicPartition(topic, 0), timeout_ms=int(DEADLINE_S * 1000))
+        return offset
+    finally:
+        consumer.close()
+
+
+def _send_a_batch_with_a_header_that_is_not_text(broker: Broker, topic: str) -> None:
+    class NotText(str):
+        __slots__ = ()
+
+        def encode(self, *_: object) -> bytes:
+            return b"\xff\xfe"
+
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, linger_ms=500)
+    producer.send(topic, b"first of the batch")
+    producer.send(topic, b"poison", headers=[(NotText("name"), b"value")])
+    producer.send(topic, b"hidden behind it")
+    producer.close()

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from enum import StrEnum
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
+from gasp_core.grounding import AnswerSkip, Method, SentenceSkip, UnitKind
+from migrations.database_url import engine_url
+from migrations.errors import MigrationError
+from migrations.upgrade import _locked, downgrade, head_revision, upgrade
+from tests.integration.store_examples import advance, attributed, prepared, rows, scored
+from worker.settlement import Outcome
+from worker.store import Store, open_store
+from worker.store.tables import METADATA
+
+_OBJECTS = """
+SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+WHERE nspname = 'public' AND relname <> 'alembic_version' AND relname <> 'alembic_version_pkc'
+"""
+_FLOATS = """
+SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables USING (table_name)
+WHERE columns.table_schema = 'public' AND table_type = 'BASE TABLE' AND data_type IN ('double precision', 'real')
+ORDER BY 1, 2
+"""
+
+
+def test_the_migrated_database_has_the_tables_that_the_store_expects(database_url: str) -> None:
+    engine = create_engine(engine_url(database_url), poolclass=NullPool)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, METADATA) == []
+
+
+def test_upgrading_twice_changes_nothing_and_ends_at_the_newest_revision(empty_database_url: str) -> None:
+    upgrade(empty_database_url)
+    before = rows(empty_database_url, _OBJECTS)
+    upgrade(empty_database_url)
+    store = open_store(empty_database_url, application_name="gasp-test")
+    assert store.schema_revision() == head_revision() is not None
+    assert rows(empty_database_url, _OBJECTS) == before
+    store.close()
+
+
+def test_three_processes_can_migrate_an_empty_database_at_once(empty_database_url: str) -> None:
+    program = "import sys; from migrations.upgrade import upgrade; upgrade(sys.argv[1])"
+    command = [sys.executable, "-W", "error", "-c", program, empty_database_url]
+    started = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    said = [process.communicate(timeout=120)[1] for process in started]
+    assert said == ["", "", ""]
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert len(rows(empty_database_url, "SELECT * FROM alembic_version")) == 1
+
+
+def test_a_downgrade_to_base_leaves_nothing_and_can_be_taken_back(empty_database_url: str) -> None:
+    upgrade(empty_database_url)
+    downgrade(empty_database_url, "base")
+    assert rows(empty_database_url, _OBJECTS) == []
+    upgrade(empty_database_url)
+    assert rows(empty_database_url, _OBJECTS) != []
+
+
+def test_a_migration_runs_with_a_lock_timeout_and_holds_the_lock_between_transactions(empty_database_url: str) -> None:
+    engine = create_engine(engine_url(empty_database_url), poolclass=NullPool)
+    with engine.connect() as connection, _locked(connection):
+        assert connection.scalar(text("SHOW lock_timeout")) == "10s"
+        assert connection.scalar(text("SHOW statement_timeout")) == "5min"
+        connection.rollback()
+        held = rows(empty_database_url, "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND granted")
+        assert held[0]["n"] >= 1
+
+
+def test_a_database_that_cannot_be_reached_is_reported_without_the_password() -> None:
+    with pytest.raises(MigrationError) as raised:
+        upgrade("postgresql://somebody:s3cret@127.0.0.1:1/nowhere")
+    assert "s3cret" not in str(raised.value)
+    assert "127.0.0.1" in str(raised.value)
+
+
+def test_an_unknown_revision_is_a_migration_error(empty_database_url: str) -> None:
+    with pytest.raises(MigrationError, match="nonsense"):
+        upgrade(empty_database_url, "nonsense")
+
+
+@pytest.mark.parametrize("url", ["mysql://u:s3cret@h/d", "nonsense s3cret", "postgresql://u:s3cret@h:port/d"])
+def test_a_url_that_is_none_is_refused_without_being_quoted(url: str) -> None:
+    with pytest.raises(MigrationError, match="database URL") as raised:
+        upgrade(url)
+    assert "s3cret" not in str(raised.value)
+
+
+def test_every_time_column_has_a_time_zone(database_url: str) -> None:
+    sql = """
+    SELECT table_name, column_name FROM information_schema.columns
+    WHERE table_schema = 'public' AND data_type IN ('timestamp without time zone', 'date', 'time without time zone')
+    """
+    assert rows(database_url, sql) == []
+
+
+def test_every_constraint_is_named_by_its_kind_and_table(database_url: str) -> None:
+    sql = """
+    SELECT conname, relname, contype FROM pg_constraint JOIN pg_class c ON c.oid = conrelid
+    JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE nspname = 'public' AND contype <> 'n' AND relname <> 'alembic_version'
+    """
+    prefixes = {"p": "pk", "u": "uq", "f": "fk", "c": "ck"}
+    for row in rows(database_url, sql):
+        assert row["conname"].startswith(f"{prefixes[row['contype']]}_{row['relname']}")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_no_floating_point_column_takes_a_number_that_is_not_finite(
+    store: Store, database_url: str, number: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
+    job = store.claim_job("w", scorer_id, 60, 3)
+    assert job is not None
+    assert store.finish_job(job, attributed([0.01], [[0.3, 0.2]]))
+    columns = [(row["table_name"], row["column_name"]) for row in rows(database_url, _FLOATS)]
+    assert len(columns) == 11
+    for table, column in columns:
+        with pytest.raises(psycopg.errors.CheckViolation) as raised:
+            rows(database_url, f"UPDATE {table} SET {column} = '{number}'")
+        assert raised.value.diag.constraint_name == f"ck_{table}_{column}_finite"
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words"),
+    [
+        ("ck_verdicts_method", Method),
+        ("ck_verdicts_skip_reason", AnswerSkip),
+        ("ck_sentences_kind", UnitKind),
+        ("ck_sentences_skip_reason", SentenceSkip),
+        ("ck_ledger_outcome", Outcome),
+    ],
+)
+def test_the_words_that_the_database_takes_are_the_words_of_the_code(
+    database_url: str, constraint: str, words: type[StrEnum]
+) -> None:
+    sql = "SELECT pg_get_constraintdef(oid) AS definition FROM pg_constraint WHERE conname = %(name)s"
+    definition = rows(database_url, sql, name=constraint)[0]["definition"]
+    assert set(re.findall(r"'(\w+)'", definition)) == set(words)

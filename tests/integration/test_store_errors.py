@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from migrations.upgrade import head_revision
+from tests.integration.store_examples import advance, prepared, rows, scored
+from worker.store import Store, StoreNotReady, StoreUnavailable, open_store
+
+
+def test_a_store_knows_its_server_and_its_schema(store: Store) -> None:
+    assert store.ping().startswith("18")
+    assert store.schema_revision() == head_revision()
+
+
+def test_an_unmigrated_database_answers_but_has_no_revision_and_no_tables(empty_database_url: str) -> None:
+    store = open_store(empty_database_url, application_name="gasp-test")
+    assert store.ping()
+    assert store.schema_revision() is None
+    with pytest.raises(StoreNotReady, match="partition_offsets"):
+        store.positions("topic")
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://somebody:s3cret@127.0.0.1:1/nowhere",
+        "postgresql://somebody@127.0.0.1:1/nowhere?password=s3cret",
+        "postgres://somebody:s3cret@name.invalid/nowhere",
+    ],
+)
+def test_a_server_that_does_not_answer_is_unavailable_and_the_password_stays_secret(url: str) -> None:
+    store = open_store(url, application_name="gasp-test")
+    with pytest.raises(StoreUnavailable) as raised:
+        store.ping()
+    assert "s3cret" not in str(raised.value)
+    assert "somebody" not in url.split("@")[1]
+    assert any(place in str(raised.value) for place in ("127.0.0.1", "name.invalid"))
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
+
+
+def test_a_missing_database_needs_somebody_to_act(database_url: str) -> None:
+    store = open_store(database_url.replace("/test_", "/missing_"), application_name="gasp-test")
+    with pytest.raises(StoreNotReady, match="does not exist"):
+        store.ping()
+
+
+@pytest.mark.parametrize("url", ["mysql://u:s3cret@h/d", "s3cret", ""])
+def test_a_url_that_is_none_is_refused_at_once(url: str) -> None:
+    with pytest.raises(StoreNotReady) as raised:
+        open_store(url, application_name="gasp-test")
+    assert "s3cret" not in str(raised.value)
+
+
+def test_a_store_works_again_after_its_connections_were_cut(store: Store, database_url: str) -> None:
+    assert store.ping()
+    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gasp-test' AND datname = "
+    rows(database_url, cut + "current_database()")
+    assert store.ping()
+
+
+def test_a_connection_that_is_cut_in_a_transaction_is_unavailable_and_writes_nothing(
+    store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer_id, threshold = prepared(store)
+    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+
+    def pull_the_plug(*_: object) -> dict[str, int]:
+        rows(database_url, f"{cut} AND datname = current_database()")
+        return {}
+
+    monkeypatch.setattr("worker.store.settle.write_ledger", pull_the_plug)
+    with pytest.raises(StoreUnavailable):
+        store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    monkeypatch.undo()
+    assert rows(database_url, "SELECT * FROM interactions") == []
+    assert store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)]).fenced == ()
+
+
+def test_every_connection_has_its_timeouts_and_utc(store: Store) -> None:
+    with store._engine.connect() as connection:
+        settings = {
+            name: connection.scalar(text(f"SHOW {name}"))
+            for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "timezone")
+        }
+    assert settings == {
+        "statement_timeout": "1min",
+        "lock_timeout": "30s",
+        "idle_in_transaction_session_timeout": "1min",
+        "timezone": "UTC",
+    }
+
+
+def test_options_of_the_url_are_kept_and_win(database_url: str) -> None:
+    store = open_store(f"{database_url}&options=-c%20statement_timeout%3D200", application_name="gasp-test")
+    scorer_id, threshold = prepared(store)
+    plain = database_url.replace("postgresql+psycopg://", "postgresql://", 1)
+    with psycopg.connect(plain) as other:
+        other.execute("SELECT * FROM partition_offsets FOR UPDATE")
+        with pytest.raises(StoreUnavailable, match="statement timeout") as raised:
+            store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    assert raised.value.sqlstate == "57014"
+    store.close()
+
+
+def test_a_store_serves_more_threads_than_it_has_connections(store: Store) -> None:
+    barrier = threading.Barrier(12, timeout=30)
+
+    def ask(_: int) -> set[str]:
+        barrier.wait()
+        return {store.ping() for _ in range(20)}
+
+    with ThreadPoolExecutor(12) as threads:
+        assert set(map(len, threads.map(ask, range(12)))) == {1}

@@ -1,0 +1,450 @@
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Executable
+
+from tests.integration.store_examples import (
+    BROKER_TIME_MS,
+    IDENTITY,
+    OCCURRED_AT,
+    OTHER_IDENTITY,
+    TOPIC,
+    advance,
+    answer_of,
+    attributed,
+    dead_letter,
+    grounding,
+    interaction,
+    prepared,
+    record,
+    rows,
+    scored,
+    skipped,
+)
+from worker.settlement import Outcome, Settled, Settlement
+from worker.store import Store, StoreRejected, open_store
+from worker.store.interactions import stored_revisions
+from worker.store.revisions import ContentKey, StoredRevision
+
+REVISIONS = "SELECT interaction_id, revision, is_current FROM interactions ORDER BY interaction_id, revision"
+LEDGER = "SELECT record_offset, outcome, reason, interaction_pk FROM ledger ORDER BY partition, record_offset"
+
+
+def _count(url: str, table: str) -> int:
+    return int(rows(url, f"SELECT count(*) AS n FROM {table}")[0]["n"])
+
+
+def _together(*works: Callable[[], Settled]) -> list[Settled]:
+    """Run the works in threads that begin at the same moment."""
+    barrier = threading.Barrier(len(works), timeout=30)
+
+    def begin(work: Callable[[], Settled]) -> Settled:
+        barrier.wait()
+        return work()
+
+    with ThreadPoolExecutor(len(works)) as threads:
+        return list(threads.map(begin, works))
+
+
+def test_a_scored_answer_is_stored_with_everything_that_was_logged_and_found(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    settlement = scored(0, "a", [0.75, 0.01, None], threshold)
+    assert store.settle(scorer_id, [settlement], [advance(0, 1)]) == Settled({(Outcome.SCORED, None): 1}, ())
+
+    assert settlement.decoded is not None
+    logged = settlement.decoded.interaction
+    stored = rows(database_url, "SELECT * FROM interactions")[0]
+    assert stored["content_hash"].hex() == logged.content_hash
+    assert len(stored["content_hash"]) == len(hashlib.sha256().digest())
+    assert (stored["app"], stored["interaction_id"], stored["revision"], stored["is_current"]) == ("shop", "a", 1, True)
+    assert (stored["question"], stored["answer"]) == (logged.question, logged.answer)
+    assert stored["metadata"] == logged.metadata
+    assert stored["repairs"] == list(settlement.decoded.repairs)
+    assert (stored["adapter"], stored["generator_model"]) == ("native", "writer-1")
+    assert stored["occurred_at"] == OCCURRED_AT
+    assert stored["received_at"] == datetime.fromtimestamp(BROKER_TIME_MS / 1000, UTC)
+    assert (stored["source_topic"], stored["source_partition"], stored["source_offset"]) == (TOPIC, 0, 0)
+
+    kept = rows(database_url, "SELECT * FROM passages ORDER BY position")
+    assert [(row["passage_id"], row["text"], row["score"], row["metadata"]) for row in kept] == [
+        (passage.id, passage.text, passage.score, passage.metadata) for passage in logged.passages
+    ]
+
+    verdict = rows(database_url, "SELECT * FROM verdicts")[0]
+    assert (verdict["scorer_id"], verdict["threshold_id"], verdict["method"]) == (scorer_id, threshold.id, "two_pass")
+    assert (verdict["skip_reason"], verdict["lowest_gap"], verdict["attributed_at"]) == (None, 0.01, None)
+    assert (verdict["n_sentences"], verdict["n_scored"], verdict["n_flagged"]) == (3, 2, 1)
+    assert (verdict["context_tokens"], verdict["context_tokens_cut"]) == (120, 20)
+    assert (verdict["answer_tokens"], verdict["answer_tokens_cut"]) == (30, 0)
+
+    found = rows(database_url, "SELECT * FROM sentences ORDER BY sentence_index")
+    assert [(row["gap"], row["flagged"], row["skip_reason"]) for row in found] == [
+        (0.75, False, None),
+        (0.01, True, None),
+        (None, None, "too_short"),
+    ]
+    assert [row["jsd_no_context"] for row in found] == [0.25, 0.25, None]
+    assert "".join(logged.answer[row["start_char"] : row["end_char"]] for row in found) == logged.answer
+
+    job = rows(database_url, "SELECT * FROM attribution_jobs")[0]
+    assert (job["verdict_id"], job["state"], job["priority"], job["attempts"]) == (verdict["id"], "waiting", 0.01, 0)
+    entry = rows(database_url, "SELECT * FROM ledger")[0]
+    assert (entry["outcome"], entry["reason"], entry["interaction_pk"]) == ("scored", None, stored["id"])
+    assert (entry["value_bytes"], entry["broker_time"]) == (2, stored["received_at"])
+
+
+def test_an_answer_above_the_attribution_threshold_gets_no_job(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settle(scorer_id, [scored(0, "a", [0.5, 0.9], threshold)], [advance(0, 1)])
+    assert _count(database_url, "attribution_jobs") == 0
+
+
+def test_a_skipped_answer_is_stored_with_its_sentences_and_their_reason(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    done = store.settle(scorer_id, [skipped(0, "a", threshold)], [advance(0, 1)])
+    assert done.counts == {(Outcome.SKIPPED, "no_passages"): 1}
+    assert rows(database_url, "SELECT skip_reason, lowest_gap FROM verdicts") == [
+        {"skip_reason": "no_passages", "lowest_gap": None}
+    ]
+    assert rows(database_url, "SELECT skip_reason FROM sentences") == [{"skip_reason": "no_passages"}]
+    assert _count(database_url, "passages") == _count(database_url, "attribution_jobs") == 0
+
+
+def test_a_dead_letter_is_only_booked(store: Store, database_url: str) -> None:
+    scorer_id, _ = prepared(store)
+    done = store.settle(scorer_id, [dead_letter(0)], [advance(0, 1)])
+    assert done.counts == {(Outcome.DEAD_LETTERED, "not_json"): 1}
+    assert rows(database_url, "SELECT outcome, reason, detail, interaction_pk FROM ledger") == [
+        {"outcome": "dead_lettered", "reason": "not_json", "detail": "line 1 column 1", "interaction_pk": None}
+    ]
+    assert _count(database_url, "interactions") == 0
+
+
+def test_a_step_moves_the_partition_and_notes_who_took_it(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 4)])
+    assert store.positions(TOPIC) == {0: 4}
+    row = rows(database_url, "SELECT * FROM partition_offsets")[0]
+    assert (row["end_offset"], row["generation"], row["owner"]) == (9, 3, "worker-1")
+    assert row["last_broker_time"] == datetime.fromtimestamp(BROKER_TIME_MS / 1000, UTC)
+
+
+def test_a_step_without_records_or_with_records_without_a_time_keeps_the_last_time(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    timeless = replace(dead_letter(1), record=record(1, timestamp_ms=None))
+    store.settle(scorer_id, [timeless], [replace(advance(1, 2), end_offset=None)])
+    store.settle(scorer_id, [], [replace(advance(2, 3), end_offset=None)])
+    row = rows(database_url, "SELECT next_offset, end_offset, last_broker_time FROM partition_offsets")[0]
+    assert (row["next_offset"], row["end_offset"]) == (3, 6)
+    assert row["last_broker_time"] is not None
+
+
+def test_a_partition_begins_once_and_then_stays_where_it_stands(store: Store) -> None:
+    assert store.start_position(TOPIC, 3, 17) == 17
+    assert store.start_position(TOPIC, 3, 99) == 17
+    assert store.positions(TOPIC) == {3: 17}
+    assert store.positions("another") == {}
+
+
+def test_a_partition_that_is_not_at_the_expected_offset_is_fenced_and_the_others_are_booked(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store, partitions=3)
+    batch = [scored(5, "late", [0.9], threshold, partition=1), scored(0, "a", [0.9], threshold), dead_letter(0, 2)]
+    done = store.settle(scorer_id, batch, [advance(5, 6, 1), advance(0, 1), advance(0, 1, 2), advance(0, 1, 7)])
+    assert done.fenced == ((TOPIC, 1), (TOPIC, 7))
+    assert done.counts == {(Outcome.SCORED, None): 1, (Outcome.DEAD_LETTERED, "not_json"): 1}
+    assert store.positions(TOPIC) == {0: 1, 1: 0, 2: 1}
+    assert rows(database_url, "SELECT interaction_id FROM interactions") == [{"interaction_id": "a"}]
+
+
+def test_of_two_workers_on_one_partition_one_is_fenced_and_leaves_no_trace(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    for offset in range(10):
+        done = _together(
+            *(
+                partial(
+                    store.settle,
+                    scorer_id,
+                    [scored(offset, f"{owner}-{offset}", [0.9], threshold)],
+                    [advance(offset, offset + 1, owner=owner)],
+                )
+                for owner in ("left", "right")
+            )
+        )
+        assert sorted(result.fenced for result in done) == [(), ((TOPIC, 0),)]
+    assert store.positions(TOPIC) == {0: 10}
+    assert (
+        _count(database_url, "ledger") == _count(database_url, "interactions") == _count(database_url, "verdicts") == 10
+    )
+
+
+def test_the_same_records_again_are_neither_booked_nor_counted_again(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    batch = [scored(0, "a", [0.01], threshold), dead_letter(1), skipped(2, "b", threshold)]
+    store.settle(scorer_id, batch, [advance(0, 3)])
+    before = {table: rows(database_url, f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("ledger", "sentences")}
+    rows(database_url, "UPDATE partition_offsets SET next_offset = 0")
+    assert store.settle(scorer_id, batch, [advance(0, 3)]) == Settled({}, ())
+    after = {table: rows(database_url, f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("ledger", "sentences")}
+    assert after == before
+    assert store.positions(TOPIC) == {0: 3}
+
+
+def test_the_same_content_at_another_offset_is_a_duplicate_of_the_first(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
+    done = store.settle(scorer_id, [scored(1, "a", [0.01], threshold)], [advance(1, 2)])
+    assert done.counts == {(Outcome.SKIPPED, "duplicate"): 1}
+    first, second = rows(database_url, LEDGER)
+    assert (second["outcome"], second["reason"]) == ("skipped", "duplicate")
+    assert second["interaction_pk"] == first["interaction_pk"]
+    assert _count(database_url, "verdicts") == _count(database_url, "attribution_jobs") == 1
+
+
+def test_a_duplicate_that_was_known_before_scoring_is_booked_with_its_interaction(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    first = scored(0, "a", [0.01], threshold)
+    store.settle(scorer_id, [first], [advance(0, 1)])
+    unscored = Settlement(record(1), Outcome.SKIPPED, "duplicate", decoded=first.decoded)
+    assert store.settle(scorer_id, [unscored], [advance(1, 2)]).counts == {(Outcome.SKIPPED, "duplicate"): 1}
+    booked = rows(database_url, LEDGER)
+    assert booked[0]["interaction_pk"] == booked[1]["interaction_pk"]
+
+
+def test_the_same_id_with_other_content_is_a_new_revision_and_current(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    store.settle(scorer_id, [scored(1, "a", [0.9], threshold, edition="new ")], [advance(1, 2)])
+    assert [(row["revision"], row["is_current"]) for row in rows(database_url, REVISIONS)] == [(1, False), (2, True)]
+
+
+def test_old_content_that_comes_back_is_a_duplicate_and_does_not_become_current(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    store.settle(scorer_id, [scored(1, "a", [0.9], threshold, edition="new ")], [advance(1, 2)])
+    done = store.settle(scorer_id, [scored(2, "a", [0.9], threshold)], [advance(2, 3)])
+    assert done.counts == {(Outcome.SKIPPED, "duplicate"): 1}
+    assert [(row["revision"], row["is_current"]) for row in rows(database_url, REVISIONS)] == [(1, False), (2, True)]
+
+
+def test_one_batch_may_hold_the_same_id_several_times(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settle(scorer_id, [scored(0, "a", [0.9], threshold, edition="zero ")], [advance(0, 1)])
+    editions = ["one ", "two ", "one ", "three ", "zero "]
+    batch = [scored(1 + n, "a", [0.9], threshold, edition=edition) for n, edition in enumerate(editions)]
+    done = store.settle(scorer_id, batch, [advance(1, 6)])
+    assert done.counts == {(Outcome.SCORED, None): 3, (Outcome.SKIPPED, "duplicate"): 2}
+    stored = rows(database_url, "SELECT id, answer, revision, is_current FROM interactions ORDER BY revision")
+    assert [(row["answer"].split()[0], row["revision"], row["is_current"]) for row in stored] == [
+        ("zero", 1, False),
+        ("one", 2, False),
+        ("two", 3, False),
+        ("three", 4, True),
+    ]
+    key = {row["answer"].split()[0]: row["id"] for row in stored}
+    booked = rows(database_url, LEDGER)
+    assert [row["interaction_pk"] for row in booked] == [
+        key[name] for name in ("zero", "one", "two", "one", "three", "zero")
+    ]
+
+
+def test_the_same_id_in_two_apps_is_two_interactions(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    batch = [scored(0, "a", [0.9], threshold), scored(1, "a", [0.9], threshold, app="desk")]
+    store.settle(scorer_id, batch, [advance(0, 2)])
+    assert rows(database_url, "SELECT count(*) AS n FROM interactions WHERE is_current")[0]["n"] == 2
+
+
+def test_another_scorer_adds_its_verdict_beside_the_first(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
+    other_id, other_threshold = prepared(store, OTHER_IDENTITY)
+    done = store.settle(other_id, [scored(1, "a", [0.9], other_threshold)], [advance(1, 2)])
+    assert done.counts == {(Outcome.SCORED, None): 1}
+    assert _count(database_url, "interactions") == 1
+    assert rows(database_url, "SELECT scorer_id, lowest_gap FROM verdicts ORDER BY id") == [
+        {"scorer_id": scorer_id, "lowest_gap": 0.01},
+        {"scorer_id": other_id, "lowest_gap": 0.9},
+    ]
+
+
+def test_an_answer_that_was_scored_by_leave_one_out_at_once_needs_no_job(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    plain = scored(0, "a", [0.01], threshold)
+    store.settle(scorer_id, [replace(plain, grounding=attributed([0.01], [[0.3, 0.2]]))], [advance(0, 1)])
+    assert _count(database_url, "attribution_jobs") == 0
+    assert _count(database_url, "chunk_attributions") == 2
+    row = rows(database_url, "SELECT supporting_passage, attribution FROM sentences, v_sentences")[0]
+    assert row == {"supporting_passage": 0, "attribution": "supported"}
+
+
+def test_only_content_with_a_verdict_of_this_scorer_is_known(store: Store) -> None:
+    scorer_id, threshold = prepared(store)
+    other_id = store.register_scorer(OTHER_IDENTITY)
+    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    stored = interaction("a", answer_of(1))
+    changed = interaction("a", answer_of(2))
+    keys = [("shop", "a", stored.content_hash), ("shop", "a", changed.content_hash), ("desk", "a", stored.content_hash)]
+    assert store.known(scorer_id, keys) == {("shop", "a", stored.content_hash)}
+    assert store.known(other_id, keys) == set()
+    assert store.known(scorer_id, []) == set()
+
+
+def test_two_stores_that_store_the_same_ids_at_once_agree_on_the_revisions(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store, partitions=2)
+    second = open_store(database_url, application_name="gasp-test-2")
+    ids = [f"id-{number}" for number in range(20)]
+
+    def settle(opened: Store, partition: int, start: int, edition: str) -> Settled:
+        order = ids if partition == 0 else ids[::-1]
+        batch = [
+            scored(start + n, name, [0.01], threshold, edition=edition, partition=partition)
+            for n, name in enumerate(order)
+        ]
+        return opened.settle(scorer_id, batch, [advance(start, start + 20, partition)])
+
+    for start, editions in ((0, ("same ", "same ")), (20, ("left ", "right "))):
+        done = _together(
+            partial(settle, store, 0, start, editions[0]),
+            partial(settle, second, 1, start, editions[1]),
+        )
+        assert [result.fenced for result in done] == [(), ()]
+    second.close()
+    revisions = rows(database_url, REVISIONS)
+    assert len(revisions) == 60
+    assert all(row["is_current"] == (row["revision"] == 3) for row in revisions)
+    assert store.outcome_counts() == {(Outcome.SCORED, None): 60, (Outcome.SKIPPED, "duplicate"): 20}
+    assert store.positions(TOPIC) == {0: 40, 1: 40}
+
+
+def test_a_batch_that_the_database_refuses_leaves_nothing_behind(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    found = grounding([0.9])
+    bad = replace(found.sentences[0], gap=float("nan"))
+    broken = replace(scored(1, "b", [0.9], threshold), grounding=replace(found, sentences=(bad,)))
+    with pytest.raises(StoreRejected) as raised:
+        store.settle(scorer_id, [scored(0, "a", [0.9], threshold), broken], [advance(0, 2)])
+    assert str(raised.value) == "refused: CheckViolation, constraint ck_verdicts_lowest_gap_finite"
+    assert raised.value.__cause__ is None
+    assert store.positions(TOPIC) == {0: 0}
+    assert all(_count(database_url, table) == 0 for table in ("interactions", "passages", "verdicts", "ledger"))
+
+
+def test_text_that_postgresql_cannot_hold_is_rejected_and_not_an_accident(store: Store) -> None:
+    scorer_id, threshold = prepared(store)
+    whole = scored(0, "a", [0.9], threshold)
+    assert whole.decoded is not None
+    for character in ("\0", "\ud800"):
+        logged = whole.decoded.interaction.model_copy(update={"generator_model": character})
+        broken = replace(whole, decoded=replace(whole.decoded, interaction=logged))
+        with pytest.raises(StoreRejected):
+            store.settle(scorer_id, [broken], [advance(0, 1)])
+
+
+def test_a_batch_that_makes_no_sense_is_refused_before_the_database_is_asked(store: Store) -> None:
+    scorer_id, threshold = prepared(store)
+    item = scored(0, "a", [0.9], threshold)
+    for settlements, advances in (
+        ([item], []),
+        ([item], [advance(0, 0)]),
+        ([item], [advance(0, 1), advance(0, 1)]),
+        ([replace(item, verdict=None)], [advance(0, 1)]),
+    ):
+        with pytest.raises(ValueError, match=r"advance|verdict"):
+            store.settle(scorer_id, settlements, advances)
+
+
+def test_a_batch_takes_the_same_few_statements_however_long_it_is(
+    store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer_id, threshold = prepared(store)
+    counts: list[int] = []
+    execute = Connection.execute
+
+    def counted(connection: Connection, statement: Executable, parameters: dict[str, Any] | None = None) -> object:
+        counts[-1] += 1
+        return execute(connection, statement, parameters)
+
+    monkeypatch.setattr(Connection, "execute", counted)
+    for size, start in ((1, 0), (300, 1)):
+        counts.append(0)
+        batch = [scored(start + n, f"id-{start + n}", [0.01] * 8, threshold, passages=5) for n in range(size)]
+        store.settle(scorer_id, batch, [advance(start, start + size)])
+    assert counts[0] == counts[1] <= 10
+    assert _count(database_url, "sentences") == 301 * 8
+
+
+def test_a_conflict_is_tried_again_and_then_succeeds(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The revisions are read before another worker stores the same interaction, as if both had come at once."""
+    scorer_id, threshold = prepared(store, partitions=2)
+    calls: list[int] = []
+
+    def overtaken(connection: Connection, asked: int, keys: list[ContentKey]) -> dict[ContentKey, StoredRevision]:
+        found = stored_revisions(connection, asked, keys)
+        calls.append(len(calls))
+        if len(calls) == 1:
+            store.settle(scorer_id, [scored(0, "a", [0.9], threshold, partition=1)], [advance(0, 1, 1)])
+        return found
+
+    monkeypatch.setattr("worker.store.settle.stored_revisions", overtaken)
+    done = store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    assert done.counts == {(Outcome.SKIPPED, "duplicate"): 1}
+    assert len(calls) == 3
+
+
+def test_thresholds_are_seeded_once_even_if_two_workers_start_at_once(store: Store, database_url: str) -> None:
+    def start() -> Settled:
+        identity = store.register_scorer(IDENTITY)
+        store.ensure_default_threshold(identity, 0.1, 0.5, "seed")
+        return Settled()
+
+    for _ in range(3):
+        _together(start, start, start)
+    assert _count(database_url, "scorers") == 1
+    assert rows(database_url, "SELECT app, version, learned_from, is_active FROM thresholds") == [
+        {"app": None, "version": 1, "learned_from": "seeded", "is_active": True}
+    ]
+    assert rows(database_url, "SELECT label FROM scorers") == [{"label": IDENTITY.label}]
+
+
+def test_a_scorer_with_a_retired_default_is_not_seeded_again(store: Store, database_url: str) -> None:
+    scorer_id, _ = prepared(store)
+    rows(database_url, "UPDATE thresholds SET is_active = false")
+    store.ensure_default_threshold(scorer_id, 0.2, 0.6, "again")
+    assert store.active_thresholds(scorer_id) == {}
+
+
+def test_an_apps_own_threshold_stands_beside_the_default(store: Store, database_url: str) -> None:
+    scorer_id, default = prepared(store)
+    sql = """
+    INSERT INTO thresholds (app, scorer_id, version, flag_below, attribute_below, learned_from, activated_at, is_active)
+    SELECT app, %(scorer)s, version, 0.2, 0.3, 'manual', CASE WHEN active THEN now() END, active
+    FROM (VALUES ('shop', 2, false), ('shop', 3, true), ('desk', 1, true)) AS v (app, version, active)
+    """
+    rows(database_url, sql, scorer=scorer_id)
+    active = store.active_thresholds(scorer_id)
+    assert {app: threshold.name for app, threshold in active.items()} == {
+        None: "default/1",
+        "shop": "shop/3",
+        "desk": "desk/1",
+    }
+    assert active[None] == default
+    assert datetime.now(UTC) - default.activated_at < timedelta(minutes=5)
+    assert default.activated_at.utcoffset() == timedelta(0)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import JsonValue
+
+from schemas.adapters import ADAPTERS, adapter_for
+from schemas.adapters.fields import merged
+from schemas.adapters.flat import FLAT_NAMES, FlatAdapter
+from schemas.adapters.native import NativeAdapter
+from schemas.adapters.values import as_identifier, as_number
+from schemas.dead_letter import RejectReason
+from schemas.envelope import JsonObject
+from schemas.errors import UnusablePayload
+
+
+def flat(**row: JsonValue) -> JsonObject:
+    return FlatAdapter().adapt(row)
+
+
+def passages_of(logged: JsonValue, **more: JsonValue) -> JsonValue:
+    return flat(answer="A", contexts=logged, **more)["passages"]
+
+
+def detail_of(row: JsonObject) -> str:
+    with pytest.raises(UnusablePayload) as raised:
+        adapter_for(row, ()).adapt(row)
+    assert raised.value.reason is RejectReason.WRONG_SHAPE
+    return raised.value.detail
+
+
+def test_the_native_form_comes_first_and_the_names_are_unique() -> None:
+    assert [adapter.name for adapter in ADAPTERS] == ["native", "flat"]
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ({"schema": "gasp.interaction.v1", "answer": "A", "anything": 1}, "native"),
+        ({"interaction_id": "1", "passages": [], "answer": "A", "model": "m"}, "native"),
+        ({"interaction_id": "1", "passages": [], "answer": "A", "timestamp": 1}, "flat"),
+        ({"schema": {"type": "struct"}, "answer": "A"}, "flat"),
+        ({"schema": "other.v1", "answer": "A"}, "flat"),
+        ({"query": "Q", "response": "A"}, "flat"),
+    ],
+)
+def test_a_row_goes_to_the_adapter_of_its_format(row: JsonObject, name: str) -> None:
+    assert adapter_for(row, ()).name == name
+
+
+def test_a_row_that_no_adapter_knows_is_of_the_wrong_shape() -> None:
+    assert detail_of({"spans": []}) == "answer: missing, and no other known format"
+
+
+@pytest.mark.parametrize("field", ["question", "answer", "interaction_id", "app", "occurred_at", "generator_model"])
+def test_each_common_name_of_a_field_is_read(field: str) -> None:
+    for name in getattr(FLAT_NAMES, field):
+        row: JsonObject = {"answer": "A"} if field != "answer" else {}
+        native = FlatAdapter().adapt({**row, name: "value"})
+        assert native[field] == "value", name
+        assert native["metadata"] == {}, name
+
+
+@pytest.mark.parametrize("name", FLAT_NAMES.passages)
+def test_each_common_name_of_the_passages_is_read(name: str) -> None:
+    assert FlatAdapter().adapt({"answer": "A", name: ["p"]})["passages"] == [{"id": "ctx-1", "text": "p"}]
+
+
+@pytest.mark.parametrize("text", FLAT_NAMES.passage_text)
+@pytest.mark.parametrize("identifier", FLAT_NAMES.passage_id)
+def test_each_common_name_in_a_passage_is_read(text: str, identifier: str) -> None:
+    for score in FLAT_NAMES.passage_score:
+        for metadata in FLAT_NAMES.passage_metadata:
+            logged: JsonObject = {text: "T", identifier: "d1", score: 0.5, metadata: {"page": 4}}
+            assert passages_of([logged]) == [{"id": "d1", "text": "T", "score": 0.5, "metadata": {"page": 4}}]
+
+
+def test_of_two_names_the_first_listed_is_read_and_the_other_kept_as_metadata() -> None:
+    native = flat(query="second", question="first", output="last", answer="A", retrieval_context=["r"], context=["c"])
+    assert (native["question"], native["answer"]) == ("first", "A")
+    assert native["passages"] == [{"id": "ctx-1", "text": "r"}]
+    assert native["metadata"] == {"query": "second", "output": "last", "context": ["c"]}
+
+
+def test_null_is_the_same_as_absent() -> None:
+    native = flat(question=None, query="Q", answer=None, response="A", id=None, trace_id="t", passages=None)
+    assert (native["question"], native["answer"], native["interaction_id"]) == ("Q", "A", "t")
+    assert (native["passages"], native["metadata"]) == ([], {})
+
+
+def test_unknown_fields_are_kept_beside_the_metadata_that_was_logged() -> None:
+    native = flat(answer="A", metadata={"split": "dev", "n": 1}, split="test", labels=[])
+    assert native["metadata"] == {"split": "dev", "n": 1, "row.split": "test", "labels": []}
+
+
+def test_metadata_that_is_no_object_is_kept_under_its_own_name() -> None:
+    assert flat(answer="A", metadata="free text")["metadata"] == {"metadata": "free text"}
+
+
+def test_a_name_that_is_taken_never_overwrites() -> None:
+    assert merged({"a": 1, "row.a": 2}, {"a": 3}) == {"a": 1, "row.a": 2, "row.row.a": 3}
+
+
+def test_passages_may_be_one_string_strings_objects_or_null() -> None:
+    assert passages_of("only") == [{"id": "ctx-1", "text": "only"}]
+    mixed = passages_of(["a", None, {"page_content": None, "content": "b", "source": "kb"}, {"text": None}])
+    assert isinstance(mixed, list)
+    assert [(one["id"], one["text"]) for one in mixed if isinstance(one, dict)] == [
+        ("ctx-1", "a"),
+        ("ctx-2", ""),
+        ("ctx-3", "b"),
+        ("ctx-4", ""),
+    ]
+    assert isinstance(mixed[2], dict)
+    assert mixed[2]["metadata"] == {"source": "kb"}
+
+
+def test_passage_ids_that_come_twice_stay_as_they_were_logged() -> None:
+    passages = passages_of([{"id": 7, "text": "a"}, {"id": 7, "text": "b"}])
+    assert isinstance(passages, list)
+    assert [one["id"] for one in passages if isinstance(one, dict)] == ["7", "7"]
+
+
+@pytest.mark.parametrize(
+    ("row", "detail"),
+    [
+        ({"answer": 5}, "answer: must be a string"),
+        ({"answer": "A", "input": [{"role": "user"}]}, "input: must be a string"),
+        ({"answer": "A", "documents": 5}, "documents: must be a list or a string"),
+        ({"answer": "A", "documents": ["a", 5]}, "documents.1: must be a string or an object"),
+        ({"answer": "A", "documents": [["a"]]}, "documents.0: must be a string or an object"),
+        ({"answer": "A", "documents": [{"id": "1"}]}, "documents.0.text: missing"),
+        ({"answer": "A", "documents": [{"body": 1}]}, "documents.0.body: must be a string"),
+        ({"answer": "A", "documents": ["a"] * 1001}, "documents: must hold at most 1000 passages"),
+        ({"answer": "A", "schema": "gasp.interaction.v2"}, "schema: must be gasp.interaction.v1"),
+        ({"schema": "gasp.interaction.v1"}, "answer: missing"),
+    ],
+)
+def test_a_row_that_cannot_be_read_names_the_place_and_the_rule(row: JsonObject, detail: str) -> None:
+    assert detail_of(row) == detail
+
+
+def test_a_useless_value_in_a_minor_field_is_kept_as_metadata() -> None:
+    native = flat(
+        answer="A", id=["x"], request_id="r", app={"name": "bot"}, model=5, contexts=[{"text": "t", "score": "high"}]
+    )
+    assert (native["interaction_id"], native["app"], native["generator_model"]) == ("r", None, None)
+    assert native["metadata"] == {"id": ["x"], "app": {"name": "bot"}, "model": 5}
+    assert native["passages"] == [{"id": "ctx-1", "text": "t", "score": None, "metadata": {"score": "high"}}]
+
+
+@pytest.mark.parametrize(
+    ("logged", "text"),
+    [("a", "a"), (12, "12"), (12.0, "12"), (0, "0"), (" ", None), (True, None), (1.5, None), (1e40, None), ([], None)],
+)
+def test_an_id_is_text_or_exactly_an_integer(logged: JsonValue, text: str | None) -> None:
+    assert as_identifier(logged) == text
+
+
+@pytest.mark.parametrize(
+    ("logged", "number"),
+    [(1, 1.0), (0.5, 0.5), ("0.83", 0.83), ("nan", None), ("1e999", None), ("high", None), (True, None), ({}, None)],
+)
+def test_a_score_is_a_finite_number(logged: JsonValue, number: float | None) -> None:
+    assert as_number(logged) == number
+
+
+def test_native_rows_may_carry_unknown_fields() -> None:
+    native = NativeAdapter().adapt(
+        {"schema": "gasp.interaction.v1", "answer": "A", "query": "kept", "metadata": {"a": 1}}
+    )
+    assert native["metadata"] == {"a": 1, "query": "kept"}
+    assert native["question"] == ""

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.dead_letter import MAX_DETAIL_CHARS, RejectReason
+from schemas.decoding import Decoded, Rejected, decode_payload
+from tests.fixtures.bad_inputs import ANSWER, BAD_INPUTS, MAX_MESSAGE_BYTES, PASSAGE, BadInput, encode, row
+from worker.decode import decode
+from worker.records import Record
+
+RECEIVED_AT = datetime(2026, 11, 30, tzinfo=UTC)
+SECRET = "the-patient-is-called-Brellow"
+
+
+def read(value: bytes | None, headers: tuple[tuple[str, bytes | None], ...] = ()) -> Decoded | Rejected:
+    record = Record("interactions", 0, 0, None, value, headers)
+    return decode(record, max_message_bytes=MAX_MESSAGE_BYTES, default_app="default", received_at=RECEIVED_AT)
+
+
+def decoded(value: bytes, headers: tuple[tuple[str, bytes | None], ...] = ()) -> Decoded:
+    result = read(value, headers)
+    assert isinstance(result, Decoded), result
+    return result
+
+
+def rejected(value: bytes | None) -> Rejected:
+    result = read(value)
+    assert isinstance(result, Rejected), result
+    return result
+
+
+@pytest.mark.parametrize("case", [case for case in BAD_INPUTS if case.is_dead_letter], ids=lambda case: case.name)
+def test_an_unusable_message_is_rejected_with_its_reason(case: BadInput) -> None:
+    result = read(case.value, case.headers)
+    assert isinstance(result, Rejected)
+    assert result.reason == case.outcome
+    assert 0 < len(result.detail) <= MAX_DETAIL_CHARS
+
+
+@pytest.mark.parametrize("case", [case for case in BAD_INPUTS if not case.is_dead_letter], ids=lambda case: case.name)
+def test_an_odd_message_is_decoded_and_says_what_was_repaired(case: BadInput) -> None:
+    assert case.value is not None
+    result = decoded(case.value, case.headers)
+    assert result.repairs == case.repairs
+    assert result.interaction.occurred_at == case.occurred_at
+    if case.interaction_id is None:
+        assert result.interaction.interaction_id == f"sha256-{result.interaction.content_hash[:32]}"
+    else:
+        assert result.interaction.interaction_id == case.interaction_id
+
+
+def test_the_names_of_the_bad_inputs_are_unique() -> None:
+    assert len({case.name for case in BAD_INPUTS}) == len(BAD_INPUTS)
+
+
+def test_every_reason_that_decoding_can_give_has_a_bad_input() -> None:
+    found_later = {RejectReason.SCORING_FAILED, RejectReason.STORE_REJECTED}
+    assert {case.outcome for case in BAD_INPUTS if case.is_dead_letter} == set(RejectReason) - found_later
+
+
+def test_a_row_of_a_labelled_data_set_keeps_its_other_fields_as_metadata() -> None:
+    logged = {
+        "id": "qa-1",
+        "dataset": "qa",
+        "source_id": "14",
+        "query": "Which number?",
+        "passages": [PASSAGE, "Another."],
+        "answer": ANSWER,
+        "labels": [{"start": 0, "end": 3, "type": "conflict"}],
+        "model": "generator-7b",
+    }
+    result = decoded(encode(logged))
+    interaction = result.interaction
+    assert result.adapter == "flat"
+    assert (interaction.interaction_id, interaction.app, interaction.question) == ("qa-1", "default", "Which number?")
+    assert [(passage.id, passage.text) for passage in interaction.passages] == [
+        ("ctx-1", PASSAGE),
+        ("ctx-2", "Another."),
+    ]
+    assert interaction.generator_model == "generator-7b"
+    assert interaction.metadata == {"dataset": "qa", "source_id": "14", "labels": logged["labels"]}
+
+
+def test_a_row_without_an_id_gets_the_same_id_each_time() -> None:
+    first, second = decoded(encode(row(None))), decoded(encode(row(None, metadata={"attempt": 2})))
+    other = decoded(encode(row(None, answer="Something else.")))
+    assert first.interaction.interaction_id == second.interaction.interaction_id
+    assert first.interaction.interaction_id != other.interaction.interaction_id
+
+
+def test_attributes_of_an_event_stand_in_only_for_what_the_row_leaves_out() -> None:
+    event = {"specversion": "1.0", "id": "e1", "source": "/bot", "time": "2025-06-01T12:30:00Z", "subject": "tenant-7"}
+    own = row("own-id", occurred_at="2025-01-01T00:00:00Z")
+    result = decoded(encode({**event, "data": own}))
+    assert result.interaction.interaction_id == "own-id"
+    assert result.interaction.occurred_at == datetime(2025, 1, 1, tzinfo=UTC)
+    assert result.interaction.metadata == {"cloudevent": event}
+
+
+def test_a_time_that_is_dropped_stays_in_the_metadata() -> None:
+    assert decoded(encode(row("a", occurred_at="yesterday"))).interaction.metadata == {"occurred_at": "yesterday"}
+
+
+def test_replaced_characters_keep_their_offsets() -> None:
+    answer = "a\x00b\ud83dc😀d\ude00\x00\\u0000"
+    result = decoded(encode(row("a", answer=answer)))
+    assert result.interaction.answer == "a\ufffdb\ufffdc😀d\ufffd\ufffd\\u0000"
+    assert result.repairs == ("nul", "lone_surrogate")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        encode(row(SECRET * 100)),
+        encode(row("a", answer={SECRET: SECRET})),
+        encode(row("a", passages=[{SECRET: SECRET}])),
+        encode(row("a", schema=f"gasp.interaction.{SECRET}")),
+        encode({SECRET: 1}),
+        SECRET.encode(),
+        encode(SECRET),
+    ],
+)
+def test_a_rejection_never_quotes_the_message(value: bytes) -> None:
+    assert SECRET not in rejected(value).detail
+
+
+def test_a_rejection_names_the_field_as_it_was_logged() -> None:
+    row = {"response": "x", "contexts": ["a", {"content": 5}]}
+    assert rejected(encode(row)).detail == "contexts.1.content: must be a string"
+
+
+def test_an_interaction_written_out_is_read_back_the_same() -> None:
+    logged = row("a", occurred_at="2025-06-01T12:30:00Z", generator_model="m", metadata={"a": [1, None, {"b": 2.5}]})
+    first = decoded(encode(logged))
+    again = decoded(first.interaction.model_dump_json(by_alias=True).encode())
+    assert again == first
+    assert again.adapter == "native"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(max_size=8), children, max_size=4),
+    max_leaves=12,
+)
+field_names = st.sampled_from(
+    [
+        *("schema", "payload", "specversion", "data", "data_base64", "source", "time"),
+        *("interaction_id", "id", "app", "timestamp", "question", "passages", "context", "text", "score"),
+        *("answer", "output", "model", "metadata"),
+    ]
+)
+rows = st.recursive(
+    st.dictionaries(field_names, json_values, max_size=8),
+    lambda children: st.dictionaries(field_names, children | st.lists(children, max_size=3), max_size=4),
+    max_leaves=4,
+)
+headers = st.lists(
+    st.tuples(st.sampled_from(["ce_id", "ce_source", "ce_time", "content-type"]), st.none() | st.binary(max_size=12)),
+    max_size=3,
+).map(tuple)
+
+
+def assert_storable(result: Decoded | Rejected) -> None:
+    """Whatever was decoded can be stored: its JSON is finite, without NUL and UTF-8."""
+    if isinstance(result, Rejected):
+        assert result.reason in RejectReason
+        return
+    document = result.interaction.model_dump_json()
+    assert "\\u0000" not in document.replace("\\\\", "")
+    orjson.loads(document)
+
+
+@given(st.binary() | st.text().map(str.encode) | st.binary().map(lambda tail: b"\x00\x00\x00\x00\x01{" + tail), headers)
+@settings(deadline=None)
+def test_no_bytes_make_decoding_raise(value: bytes, ce_headers: tuple[tuple[str, bytes | None], ...]) -> None:
+    assert_storable(read(value, ce_headers))
+
+
+@given(rows | json_values, headers)
+@settings(max_examples=300, deadline=None)
+def test_no_json_makes_decoding_raise(value: object, ce_headers: tuple[tuple[str, bytes | None], ...]) -> None:
+    assert_storable(read(json.dumps(value).encode(), ce_headers))
+
+
+answers = st.fixed_dictionaries({"answer": st.text()}, optional={"metadata": json_values, "passages": json_values})
+
+
+@given(answers, st.dictionaries(st.text(max_size=6), json_values, max_size=3))
+@settings(deadline=None)
+def test_a_row_with_an_answer_keeps_it_character_for_character(row: Mapping[str, object], extra: object) -> None:
+    assert isinstance(extra, dict)
+    result = read(json.dumps({**extra, **row, "passages": []}, allow_nan=True).encode())
+    if isinstance(result, Decoded):
+        expected = "".join(
+            "\ufffd" if char == "\x00" or "\ud800" <= char <= "\udfff" else char for char in str(row["answer"])
+        )
+        assert result.interaction.answer == expected
+
+
+def test_the_limit_is_on_the_value_in_bytes() -> None:
+    value = encode(row("a"))
+    assert isinstance(
+        decode_payload(value, (), max_bytes=len(value), default_app="d", received_at=RECEIVED_AT), Decoded
+    )
+    assert isinstance(
+        decode_payload(value, (), max_bytes=len(value) - 1, default_app="d", received_at=RECEIVED_AT), Rejected
+    )

@@ -1,0 +1,71 @@
+"""Who gets the model: inline work first, attribution in the gaps and with its share."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from worker.engine import Engine, ShareLedger
+
+WAIT_S = 10.0
+
+
+def test_inline_work_gives_its_result_and_its_fault_to_the_submitter() -> None:
+    def fail() -> int:
+        raise LookupError("gone")
+
+    with Engine[int](None, 0.1) as engine:
+        assert engine.submit(lambda: 7).result(WAIT_S) == 7
+        with pytest.raises(LookupError):
+            engine.submit(fail).result(WAIT_S)
+        assert engine.submit(lambda: 8).result(WAIT_S) == 8
+        assert engine.fault is None
+
+
+def test_attribution_runs_when_nothing_inline_waits() -> None:
+    ran = threading.Event()
+
+    def attribute() -> bool:
+        ran.set()
+        return False
+
+    with Engine[int](attribute, 0.1):
+        assert ran.wait(WAIT_S)
+
+
+def test_work_that_waits_when_the_engine_is_closed_is_still_done() -> None:
+    with Engine[int](None, 0.1) as engine:
+        future = engine.submit(lambda: 3)
+    assert future.result(0) == 3
+
+
+def test_a_fault_in_attribution_is_kept_for_the_supervising_thread() -> None:
+    failed = threading.Event()
+
+    def attribute() -> bool:
+        failed.set()
+        raise LookupError("broken")
+
+    with Engine[int](attribute, 0.1) as engine:
+        assert failed.wait(WAIT_S)
+    assert isinstance(engine.fault, LookupError)
+
+
+def test_attribution_gets_its_share_of_an_endless_stream_of_inline_work() -> None:
+    ledger = ShareLedger(0.1)
+    attribution = inline = 0
+    for _ in range(1_000):
+        if ledger.attribution_is_behind():
+            ledger.spent(attribution_s=3.0)
+            attribution += 3
+        else:
+            ledger.spent(inline_s=1.0)
+            inline += 1
+    assert attribution / (attribution + inline) == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_share_of_zero_leaves_attribution_to_the_gaps() -> None:
+    ledger = ShareLedger(0.0)
+    ledger.spent(inline_s=5.0)
+    assert not ledger.attribution_is_behind()

@@ -1,0 +1,49 @@
+"""Verdicts against a threshold."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from gasp_core.grounding import AnswerGrounding, Method, Sentence, SentenceGrounding, SentenceSkip, Truncation, UnitKind
+from worker.judge import Threshold, judge, threshold_for
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DEFAULT = Threshold(1, None, 1, flag_below=0.3, attribute_below=0.5, learned_from="seeded", activated_at=NOW)
+OWN = Threshold(2, "bot", 3, flag_below=0.1, attribute_below=0.1, learned_from="manual", activated_at=NOW)
+
+
+def grounding(*gaps: float | None) -> AnswerGrounding:
+    sentences = tuple(
+        SentenceGrounding(
+            index,
+            Sentence(index, index + 1, UnitKind.PROSE),
+            4,
+            gap=gap,
+            jsd_no_context=None if gap is None else 0.1,
+            surprisal=None if gap is None else 1.0,
+            skip_reason=SentenceSkip.TOO_SHORT if gap is None else None,
+        )
+        for index, gap in enumerate(gaps)
+    )
+    return AnswerGrounding(Method.TWO_PASS, sentences, (), Truncation(0, 0, 0, 0))
+
+
+def test_a_sentence_below_the_threshold_is_flagged_and_one_on_it_is_not() -> None:
+    assert judge(grounding(0.29, 0.3, None, 0.9), DEFAULT).flagged == (True, False, None, False)
+
+
+def test_an_answer_is_attributed_when_its_lowest_sentence_is_below_the_bound() -> None:
+    assert judge(grounding(0.49, 2.0), DEFAULT).wants_attribution
+    assert not judge(grounding(0.5, 2.0), DEFAULT).wants_attribution
+
+
+def test_an_answer_without_scores_is_neither_flagged_nor_attributed() -> None:
+    verdict = judge(grounding(None, None), DEFAULT)
+    assert (verdict.flagged, verdict.wants_attribution) == ((None, None), False)
+
+
+def test_an_app_has_its_own_threshold_or_the_default() -> None:
+    thresholds = {None: DEFAULT, "bot": OWN}
+    assert threshold_for("bot", thresholds) is OWN
+    assert threshold_for("other", thresholds) is DEFAULT
+    assert (DEFAULT.name, OWN.name) == ("default/1", "bot/3")

@@ -1,0 +1,120 @@
+"""Opening kafka-python's clients, and its errors in our words."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from kafka import errors
+from kafka.net.compat import KafkaNetClient
+
+from worker.broker.errors import BrokerError, BrokerMisconfigured, BrokerUnavailable
+from worker.broker.sockets import DIRECT, Loop
+
+T = TypeVar("T")
+
+# How long an unreachable broker may hold up whoever opens a client.
+OPEN_TIMEOUT_S = 5.0
+REQUEST_TIMEOUT_S = 10.0
+
+_REMEDIES: dict[type[Exception], str] = {
+    errors.SaslAuthenticationFailedError: "the broker refused the user or password",
+    errors.UnsupportedSaslMechanismError: "the broker does not offer this SASL mechanism",
+    errors.TopicAuthorizationFailedError: "not allowed to use the topic; grant it to this user",
+    errors.GroupAuthorizationFailedError: "not allowed to use the consumer group; grant it to this user",
+    errors.AuthorizationError: "not allowed; grant it to this user",
+    errors.InvalidSessionTimeoutError: "the session timeout is outside the broker's group.min/max.session.timeout.ms",
+    errors.InconsistentGroupProtocolError: "every worker of a consumer group must share partitions in the same way",
+    errors.GroupMaxSizeReachedError: "the consumer group is full (group.max.size)",
+    errors.InvalidGroupIdError: "the name of the consumer group is not valid",
+    errors.InvalidTopicError: "the name of the topic is not valid",
+    errors.UnsupportedCodecError: "records are compressed in a way that this client has no library for",
+    errors.UnsupportedVersionError: "the broker is too old for this client",
+    errors.KafkaConfigurationError: "a Kafka setting is wrong",
+    ssl.SSLError: "the TLS settings do not work",
+    FileNotFoundError: "a file of the TLS settings is missing",
+}
+
+
+def connection_settings(
+    bootstrap: str,
+    client_id: str,
+    security: Mapping[str, object] | None,
+    *,
+    open_timeout_s: float = OPEN_TIMEOUT_S,
+    request_timeout_s: float = REQUEST_TIMEOUT_S,
+) -> dict[str, Any]:
+    """What every client of ours is opened with.
+
+    ``security`` holds kafka-python's ``security_protocol``, ``ssl_*`` and ``sasl_*`` settings. Raises
+    BrokerMisconfigured if it holds any other.
+    """
+    strange = [name for name in security or {} if not name.startswith(("security_protocol", "ssl_", "sasl_"))]
+    if strange:
+        raise BrokerMisconfigured(f"not a security setting: {', '.join(sorted(strange))}")
+    return {
+        "bootstrap_servers": bootstrap,
+        "client_id": client_id,
+        "bootstrap_timeout_ms": int(open_timeout_s * 1000),
+        "request_timeout_ms": int(request_timeout_s * 1000),
+        # The default lets a client sleep half a minute after the broker is back.
+        "reconnect_backoff_max_ms": 2_000,
+        "proxy_url": DIRECT,
+        **(security or {}),
+    }
+
+
+def open_client(kind: Callable[..., T], settings: Mapping[str, Any]) -> tuple[T, KafkaNetClient]:
+    """Build one of kafka-python's clients; return it with the network client inside it.
+
+    kafka-python leaves a thread and sockets behind when a constructor fails, and does not pass
+    ``allow_auto_create_topics`` on to where it counts; both are put right here, through the hook ``kafka_client``.
+    Raises BrokerUnavailable or BrokerMisconfigured.
+    """
+    opened: list[KafkaNetClient] = []
+
+    def network_client(**config: object) -> KafkaNetClient:
+        client = KafkaNetClient(net=Loop(**config), **config)
+        client.cluster.config["allow_auto_create_topics"] = False
+        opened.append(client)
+        return client
+
+    try:
+        return kind(**settings, kafka_client=network_client), opened[0]
+    except Exception as error:
+        for client in opened:
+            client.close()
+        action = f"cannot connect to Kafka at {settings['bootstrap_servers']}"
+        if isinstance(error, (ValueError, TypeError)):
+            raise BrokerMisconfigured(f"{action}: the address or another setting is wrong") from error
+        raise broker_error(error, action) from error
+
+
+def broker_error(error: Exception, action: str) -> BrokerError:
+    """``error`` as one of ours, with ``action`` (``cannot …``) and the remedy in its message.
+
+    What is not known to need a person counts as transient. Only the error's type is named: kafka-python quotes
+    the bytes of a record that it fails to decode.
+    """
+    for kind, remedy in _REMEDIES.items():
+        if isinstance(error, kind):
+            return BrokerMisconfigured(f"{action}: {remedy} ({type(error).__name__})")
+    if isinstance(error, errors.KafkaTimeoutError):
+        return BrokerUnavailable(f"{action}: no answer in time; is it running, and are address and security right?")
+    return BrokerUnavailable(f"{action} ({type(error).__name__})")
+
+
+@contextmanager
+def translated(action: str) -> Iterator[None]:
+    """Raise what kafka-python raises inside as one of ours. ``action`` reads ``cannot …``."""
+    try:
+        yield
+    except (errors.KafkaError, OSError) as error:
+        raise broker_error(error, action) from error
+
+
+def is_understood(error: Exception) -> bool:
+    """Whether ``error`` says by its type what is wrong: a transient fault of the broker or one with a remedy."""
+    return isinstance(error, (errors.RetriableError, *_REMEDIES))

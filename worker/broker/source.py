@@ -1,0 +1,264 @@
+"""The source: raw records of one topic, shared with the other members of a consumer group."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import structlog
+from kafka import KafkaConsumer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.errors import KafkaError
+from kafka.net.compat import KafkaNetClient
+from kafka.structs import MemberState, OffsetAndMetadata
+
+from worker.broker.admin import BrokerAdmin
+from worker.broker.client import broker_error, connection_settings, is_understood, open_client, translated
+from worker.broker.errors import RecordsUnreadable
+from worker.broker.rebalance import Listener, Ownership, Rebalance
+from worker.broker.unreadable import find_unreadable
+from worker.records import Record
+
+QUESTION_TIMEOUT_S = 5.0
+CLOSE_TIMEOUT_S = 3.0
+# An empty fetch holds up, at the broker, the fetch of a partition that was resumed meanwhile.
+FETCH_WAIT_MS = 200
+_METADATA_TRIES = 5
+_METADATA_WAIT_S = 0.5
+
+log = structlog.get_logger(__name__)
+
+
+class RecordSource:
+    """A member of a consumer group. One thread uses it; ``poll`` drives everything.
+
+    A partition that was assigned stays still until the caller has looked up its position, sought and resumed it:
+    ``take_rebalance`` names it until it is sought. Offsets committed to Kafka are for lag tools only and are never
+    read back. Keep polling, with everything paused if need be: ``max_poll_interval_ms`` without a poll and the group
+    takes the partitions away.
+
+    Rebalances are cooperative: a member keeps what it has, but for the partitions that move. The security settings
+    are those of ``connection_settings``.
+
+    While the broker is away ``poll`` returns nothing and kafka-python connects again by itself. After an error the
+    consumer inside is closed, because kafka-python may spin for ever in the poll after one; every partition is
+    reported as revoked, and the next poll joins the group anew.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        group: str,
+        *,
+        client_id: str = "gasp-worker",
+        session_timeout_ms: int = 30_000,
+        max_poll_interval_ms: int = 300_000,
+        max_poll_records: int = 500,
+        fetch_max_bytes: int = 32 * 1024 * 1024,
+        partition_fetch_max_bytes: int = 4 * 1024 * 1024,
+        security: Mapping[str, object] | None = None,
+    ) -> None:
+        """Connect and subscribe. Raises BrokerUnavailable within seconds, TopicMissing, BrokerMisconfigured."""
+        self.topic = topic
+        self._bootstrap = bootstrap
+        self._security = security
+        self._settings: dict[str, Any] = {
+            **connection_settings(bootstrap, client_id, security),
+            "group_id": group,
+            "session_timeout_ms": session_timeout_ms,
+            "heartbeat_interval_ms": min(3_000, session_timeout_ms // 4),
+            "max_poll_interval_ms": max_poll_interval_ms,
+            "max_poll_records": max_poll_records,
+            "fetch_max_wait_ms": FETCH_WAIT_MS,
+            "fetch_max_bytes": fetch_max_bytes,
+            "max_partition_fetch_bytes": partition_fetch_max_bytes,
+            "partition_assignment_strategy": [CooperativeStickyAssignor],
+            # kafka-python's defaults lose data or create topics in passing.
+            "enable_auto_commit": False,
+            "auto_offset_reset": "earliest",
+            "allow_auto_create_topics": False,
+            "isolation_level": "read_committed",
+            "metrics_enabled": False,
+        }
+        self._ownership = Ownership()
+        self._positions: dict[int, int] = {}
+        self._member_id = ""
+        self._committed = threading.Event()
+        self._committed.set()
+        with BrokerAdmin(bootstrap, client_id=client_id, security=security) as admin:
+            admin.topic_partitions(topic)
+        self._consumer: KafkaConsumer | None = None
+        self._client: KafkaNetClient | None = None
+        self._open()
+
+    def poll(self, timeout_s: float, max_records: int | None = None) -> list[Record]:
+        """Records of the resumed partitions, in order within each; empty after ``timeout_s``.
+
+        Joining the group, rebalances and reports of failed commits happen in here. Raises BrokerUnavailable,
+        BrokerMisconfigured, and RecordsUnreadable for records that no poll will ever return.
+        """
+        consumer = self._consumer or self._open()
+        try:
+            fetched = consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
+        except Exception as error:
+            raise self._recover(error) from error
+        if self._was_away():
+            return []
+        records = [_record(one) for batch in fetched.values() for one in batch]
+        for record in records:
+            self._positions[record.partition] = record.offset + 1
+        return records
+
+    def assignment(self) -> frozenset[int]:
+        """The partitions that are ours as far as we know."""
+        return frozenset(place.partition for place in self._consumer.assignment()) if self._consumer else frozenset()
+
+    def take_rebalance(self) -> Rebalance:
+        """The partitions that wait for their position, and those that went since the last call. Ask after each poll."""
+        change = self._ownership.take()
+        for partition in change.revoked:
+            self._positions.pop(partition, None)
+        return change
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Read on from ``offset``. A partition that is not ours is left alone, here and in ``pause`` and ``resume``.
+
+        An offset that retention has passed, or that is not there yet, becomes the beginning of the partition.
+        """
+        if self._consumer and partition in self.assignment():
+            self._consumer.seek(TopicPartition(self.topic, partition), offset)
+            self._positions[partition] = offset
+            self._ownership.place(partition)
+
+    def pause(self, partitions: Iterable[int]) -> None:
+        """Return no records of these until they are resumed. What is fetched already is kept."""
+        if self._consumer:
+            self._consumer.pause(*self._ours(partitions))
+
+    def resume(self, partitions: Iterable[int]) -> None:
+        """Return records of these again, from the position they have."""
+        if self._consumer:
+            self._consumer.resume(*self._ours(partitions))
+
+    def paused(self) -> frozenset[int]:
+        """Those of our partitions that return no records."""
+        return frozenset(place.partition for place in self._consumer.paused()) if self._consumer else frozenset()
+
+    def beginning_offset(self, partition: int) -> int:
+        """The first offset that retention has left. Asks the broker. Raises BrokerUnavailable."""
+        place = TopicPartition(self.topic, partition)
+        consumer = self._consumer or self._open()
+        with translated(f"cannot ask for the beginning of {self.topic}[{partition}]"):
+            return int(consumer.beginning_offsets([place], timeout_ms=int(QUESTION_TIMEOUT_S * 1000))[place])
+
+    def end_offset(self, partition: int) -> int | None:
+        """The offset after the last record, as of the last fetch; None before the first one."""
+        if self._consumer is None or partition not in self.assignment():
+            return None
+        end: int | None = self._consumer.highwater(TopicPartition(self.topic, partition))
+        return end
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Tell Kafka the next offset per partition, without waiting. A failure is logged and does no harm."""
+        if not offsets or self._consumer is None:
+            return
+        marks = {TopicPartition(self.topic, one): OffsetAndMetadata(next_, "", -1) for one, next_ in offsets.items()}
+        self._committed.clear()
+        try:
+            self._consumer.commit_async(marks, callback=_report_commit).add_both(lambda _: self._committed.set())
+        except KafkaError as error:
+            self._committed.set()
+            _report_commit(marks, error)
+
+    def generation(self) -> int:
+        """The group's generation that we belong to; -1 outside the group."""
+        return int(self._consumer.group_metadata().generation_id) if self._consumer else -1
+
+    def close(self, *, leave: bool = True) -> None:
+        """Leave the group, so that others take over at once, and disconnect. Takes a few seconds at the most.
+
+        ``leave=False`` disconnects only: the group notices after the session timeout, as if we had been killed.
+        """
+        consumer, client, self._consumer, self._client = self._consumer, self._client, None, None
+        if consumer is None or client is None:
+            return
+        try:
+            if leave:
+                self._committed.wait(CLOSE_TIMEOUT_S)
+                consumer.close(autocommit=False, timeout_ms=int(CLOSE_TIMEOUT_S * 1000))
+        except Exception as error:  # noqa: BLE001 - we are done with it; the group notices by the session timeout
+            log.warning("kafka_close_failed", topic=self.topic, error=type(error).__name__)
+        finally:
+            client.close()
+
+    def _open(self) -> KafkaConsumer:
+        consumer, client = open_client(KafkaConsumer, self._settings)
+        consumer.subscribe([self.topic], listener=Listener(consumer, self._ownership))
+        _wait_for_metadata(client, self.topic)
+        self._consumer, self._client, self._member_id = consumer, client, ""
+        return consumer
+
+    def _recover(self, error: Exception) -> Exception:
+        """Close the consumer; return what to raise."""
+        running = (self.assignment() - self.paused()) & self._positions.keys()
+        positions = {partition: self._positions[partition] for partition in running}
+        self._ownership.lose(self.assignment())
+        self.close()
+        if is_understood(error):
+            return broker_error(error, f"cannot read topic {self.topic}")
+        log.warning("kafka_poll_failed", topic=self.topic, error=type(error).__name__)
+        gap = find_unreadable(self._bootstrap, self.topic, positions, security=self._security)
+        if gap is not None:
+            return RecordsUnreadable(self.topic, gap.partition, gap.offset, gap.next_offset)
+        return broker_error(error, f"cannot read topic {self.topic}; the consumer is rebuilt")
+
+    def _was_away(self) -> bool:
+        """Whether the group dropped us and let us in again, so that others may have owned what we kept.
+
+        kafka-python tells its listener so, but not when it learns of it while it is joining.
+        """
+        member = self._consumer.group_metadata() if self._consumer else None
+        if member is None or member.state is not MemberState.STABLE:
+            return False
+        before, self._member_id = self._member_id, member.member_id
+        kept = self.assignment() & self._positions.keys()
+        if before in {"", member.member_id} or not kept:
+            return False
+        self.pause(kept)
+        self._ownership.lose(kept)
+        self._ownership.gain(kept)
+        return True
+
+    def _ours(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        ours = self.assignment()
+        return [TopicPartition(self.topic, partition) for partition in partitions if partition in ours]
+
+
+def _wait_for_metadata(client: KafkaNetClient, topic: str) -> None:
+    """Wait a moment until the topic's partitions are known. Joining without costs a second rebalance, no more."""
+    for _ in range(_METADATA_TRIES):
+        if client.cluster.partitions_for_topic(topic):
+            return
+        answered = threading.Event()
+        client.cluster.request_update().add_both(lambda _, answered=answered: answered.set())
+        answered.wait(_METADATA_WAIT_S)
+
+
+def _record(fetched: Any) -> Record:  # noqa: ANN401 - kafka-python's ConsumerRecord
+    return Record(
+        topic=fetched.topic,
+        partition=fetched.partition,
+        offset=fetched.offset,
+        key=fetched.key,
+        value=fetched.value,
+        headers=tuple(fetched.headers),
+        timestamp_ms=None if fetched.timestamp == -1 else fetched.timestamp,
+    )
+
+
+def _report_commit(offsets: Mapping[TopicPartition, OffsetAndMetadata], outcome: object) -> None:
+    if isinstance(outcome, Exception):
+        partitions = sorted(place.partition for place in offsets)
+        log.warning("kafka_commit_failed", partitions=partitions, error=type(outcome).__name__)

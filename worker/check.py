@@ -1,0 +1,59 @@
+"""What is wrong with the set-up: one line for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from gasp_core.errors import GaspError
+from worker.broker.admin import BrokerAdmin
+from worker.broker.errors import BrokerError
+from worker.errors import WorkerError
+from worker.service import load_scorer, opened_store, require_current_schema
+from worker.settings import Settings, read_settings
+from worker.store.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One part of the set-up; ``problem`` is None if it is in order, else what to do."""
+
+    part: str
+    problem: str | None
+    fact: str = ""
+
+
+def check_setup(overrides: dict[str, object]) -> Iterator[Finding]:
+    """Look at settings, broker, database and model, in this order. Without settings there is nothing more to see."""
+    try:
+        settings = read_settings(**overrides)
+    except WorkerError as error:
+        for line in str(error).splitlines():
+            yield Finding("settings", line)
+        return
+    yield Finding("settings", None, f"topic {settings.topic}, group {settings.consumer_group}")
+    yield _find("broker", lambda: _broker(settings))
+    yield _find("database", lambda: _database(settings))
+    yield _find("model", lambda: load_scorer(settings).identity.label)
+
+
+def _find(part: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(part, None, look())
+    except (BrokerError, GaspError, StoreError, WorkerError) as error:
+        return Finding(part, " ".join(str(error).split()))
+
+
+def _broker(settings: Settings) -> str:
+    with BrokerAdmin(settings.kafka_bootstrap_servers) as admin:
+        admin.ping()
+        partitions = admin.topic_partitions(settings.topic)
+        admin.topic_partitions(settings.dead_letter_topic)
+    return f"{settings.topic} has {len(partitions)} partitions"
+
+
+def _database(settings: Settings) -> str:
+    with opened_store(settings, "check") as store:
+        store.ping()
+        require_current_schema(store)
+        return f"at revision {store.schema_revision()}"

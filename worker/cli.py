@@ -1,0 +1,172 @@
+"""The ``gasp-worker`` command."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from gasp_core.errors import GaspError
+from migrations.errors import MigrationError
+from worker.broker.errors import BrokerError
+from worker.embedded.errors import EmbeddedError
+from worker.errors import InputFileError, Stopped, WorkerError
+from worker.logs import configure_logs
+from worker.settings import Settings, read_settings
+from worker.store.errors import StoreError
+
+ALL_ROLES = "consume,attribute,jobs"
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Audits logged RAG exchanges: from Kafka, through grounding scores, to Postgres. Settings: GASP_* variables.",
+)
+
+
+@app.command()
+def run(
+    *, roles: Annotated[str, typer.Option(help="Any of consume, attribute and jobs, with commas between.")] = ALL_ROLES
+) -> None:
+    """Run the worker until it is told to stop (SIGTERM or Ctrl-C)."""
+    from worker.service import Role, run_service  # imports torch, which the other commands can spare
+
+    try:
+        chosen = {Role(role.strip()) for role in roles.split(",") if role.strip()}
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--roles") from error
+    if not chosen:
+        raise typer.BadParameter("name at least one role", param_hint="--roles")
+    settings = _settings()
+    run_service(settings, chosen, stop_on_signals())
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database to the revision that this version needs. Safe to run several at once."""
+    from migrations.upgrade import head_revision, upgrade
+
+    settings = _settings()
+    upgrade(settings.database_url.get_secret_value())
+    typer.echo(f"the database is at revision {head_revision()}")
+
+
+@app.command()
+def topics(
+    *,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the interactions topic.")] = 12,
+    replication: Annotated[int, typer.Option(min=1, help="Replication factor of both topics.")] = 1,
+) -> None:
+    """Create the topics that do not exist yet."""
+    from worker.broker.admin import BrokerAdmin
+    from worker.topics import wanted_topics
+
+    settings = _settings()
+    with BrokerAdmin(settings.kafka_bootstrap_servers) as admin:
+        done = admin.create_topics(wanted_topics(settings, partitions=partitions, replication=replication))
+    for name in done.created:
+        typer.echo(f"{name}: created")
+    for name in done.existing:
+        typer.echo(f"{name}: exists")
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="JSON lines, one exchange each.")],
+    *,
+    limit: Annotated[int | None, typer.Option(min=1, help="Send the first lines only.")] = None,
+) -> None:
+    """Send the lines of a file into the interactions topic."""
+    from worker.broker.sink import RecordSink
+    from worker.progress import bytes_progress
+    from worker.replay import replay_file
+
+    settings = _settings()
+    if not file.is_file():
+        raise InputFileError(f"{file}: no such file")
+    with (
+        RecordSink(settings.kafka_bootstrap_servers, client_id="gasp-replay") as sink,
+        bytes_progress("replaying", file.stat().st_size) as advance,
+    ):
+        sent = replay_file(file, sink, settings.topic, limit=limit, on_line=advance)
+    typer.echo(f"sent {sent} messages to {settings.topic}")
+
+
+@app.command()
+def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """Show positions and lag, outcomes, and the attribution backlog."""
+    from worker.service import opened_store
+    from worker.status import read_status
+    from worker.status_page import status_json, status_text
+
+    settings = _settings()
+    with opened_store(settings, "status") as store:
+        found = read_status(settings, store)
+    typer.echo(status_json(found) if json else status_text(found))
+
+
+@app.command()
+def check() -> None:
+    """Say what is wrong with settings, broker, database and model, one line each."""
+    from worker.check import check_setup
+
+    configure_logs("error")
+    wrong = 0
+    for finding in check_setup({}):
+        wrong += finding.problem is not None
+        typer.echo(f"{'ok  ' if finding.problem is None else 'FAIL'} {finding.part}: {finding.problem or finding.fact}")
+    raise typer.Exit(1 if wrong else 0)
+
+
+@app.command()
+def demo(
+    *,
+    source: Annotated[
+        Path | None, typer.Option("--input", help="Your own exchanges, as JSON lines; default: samples.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Audit the first lines only.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write one JSON object per sentence to this file.")] = None,
+    psql: Annotated[bool, typer.Option("--psql", help="Open psql on the last demonstration's database.")] = False,
+) -> None:
+    """Run the whole audit on embedded parts and show the verdicts, read back from Postgres."""
+    from worker.demo import open_psql, run_demo
+
+    if psql:
+        open_psql()
+        return
+    run_demo(source, limit=limit, json_output=json)
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that SIGTERM and Ctrl-C set. A second signal ends the process at once."""
+    stop = threading.Event()
+
+    def ask(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stop.set()
+
+    signal.signal(signal.SIGTERM, ask)
+    signal.signal(signal.SIGINT, ask)
+    return stop
+
+
+def _settings() -> Settings:
+    settings = read_settings()
+    configure_logs(settings.log_level)
+    return settings
+
+
+def main() -> None:
+    """Run the command; a fault that we know ends it with what to do about it and status 2."""
+    try:
+        app()
+    except (BrokerError, EmbeddedError, GaspError, MigrationError, StoreError, WorkerError) as error:
+        typer.echo(f"gasp-worker: {error}", err=True)
+        raise SystemExit(2) from None
+    except Stopped:
+        raise SystemExit(0) from None

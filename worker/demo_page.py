@@ -1,0 +1,114 @@
+"""The verdicts of a demonstration, as a person reads them and as JSON lines. Everything comes from Postgres."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import orjson
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from worker.store.readback import SentenceRow
+from worker.store.store import Store
+
+FURTHER = """[bold]Look further[/]  make psql opens this database; for example
+  SELECT app, interaction_id, text, gap, supporting_passage_id FROM v_flagged_sentences ORDER BY gap;
+  SELECT * FROM v_interactions ORDER BY lowest_gap;   SELECT * FROM v_dead_letters;   SELECT * FROM v_ingest_lag;
+[bold]Your own data[/]  make demo INPUT=exchanges.jsonl LIMIT=40"""
+
+
+def print_verdicts(store: Store, *, elapsed_s: float) -> None:
+    """Per exchange its sentences with score, flag and supporting passage; then the totals."""
+    console = Console()
+    totals: Counter[str] = Counter()
+    for (app, interaction_id), rows in groupby(store.sentence_rows(), lambda row: (row.app, row.interaction_id)):
+        sentences = list(rows)
+        console.print(_exchange(app, interaction_id, sentences))
+        totals["exchanges"] += 1
+        totals["sentences"] += len(sentences)
+        totals["flagged"] += sum(row.flagged is True for row in sentences)
+        totals["unscored"] += sum(row.gap is None for row in sentences)
+    console.print(_totals(store, totals, elapsed_s))
+    console.print(FURTHER, highlight=False)
+
+
+def write_json(store: Store, path: Path) -> None:
+    """Write one JSON object per sentence."""
+    with path.open("wb") as file:
+        for row in store.sentence_rows():
+            file.write(orjson.dumps(_record(row), option=orjson.OPT_APPEND_NEWLINE))
+
+
+def _exchange(app: str, interaction_id: str, sentences: list[SentenceRow]) -> Table:
+    table = Table(title=f"{escape(app)} · {escape(interaction_id)}", title_justify="left", title_style="bold", box=None)
+    table.add_column("", width=4)
+    table.add_column("gap", justify="right", width=6)
+    table.add_column("sentence", ratio=1)
+    table.add_column("rests on", width=28, overflow="fold")
+    for row in sentences:
+        style = "red" if row.flagged else ("dim" if row.gap is None else "")
+        table.add_row(
+            "FLAG" if row.flagged else "",
+            "" if row.gap is None else f"{row.gap:.2f}",
+            escape(" ".join(row.text.split())),
+            escape(_support(row)),
+            style=style,
+        )
+    return table
+
+
+def _support(row: SentenceRow) -> str:
+    if row.skip_reason is not None:
+        return f"not scored: {row.skip_reason}"
+    drop = "" if row.supporting_drop is None else f" ({row.supporting_drop:.2f})"
+    match row.attribution:
+        case "supported":
+            return f"{row.supporting_passage_id}{drop}"
+        case "none_reacts":
+            return f"no passage reacts{drop}"
+        case "not_wanted":
+            return ""
+        case state:
+            return f"attribution {state}"
+
+
+def _totals(store: Store, totals: Counter[str], elapsed_s: float) -> Table:
+    table = Table(title="Totals", title_justify="left", title_style="bold", box=None, show_header=False)
+    for name in ("exchanges", "sentences", "flagged", "unscored"):
+        table.add_row(name, str(totals[name]))
+    for outcome, count in _outcomes(store):
+        table.add_row(f"messages {outcome}", str(count))
+    table.add_row("seconds", f"{elapsed_s:.0f}")
+    return table
+
+
+def _outcomes(store: Store) -> Iterator[tuple[str, int]]:
+    for (outcome, reason), count in sorted(store.outcome_counts().items(), key=str):
+        yield (f"{outcome} ({reason})" if reason else str(outcome)), count
+
+
+def _record(row: SentenceRow) -> dict[str, object]:
+    return {
+        "app": row.app,
+        "interaction_id": row.interaction_id,
+        "answer": row.answer,
+        "sentence": row.sentence_index,
+        "start": row.start_char,
+        "end": row.end_char,
+        "text": row.text,
+        "gap": row.gap,
+        "jsd_no_context": row.jsd_no_context,
+        "surprisal": row.surprisal,
+        "n_tokens": row.n_tokens,
+        "flagged": row.flagged,
+        "skip_reason": row.skip_reason,
+        "supporting_passage_id": row.supporting_passage_id,
+        "supporting_drop": row.supporting_drop,
+        "attribution": row.attribution,
+        "threshold_version": row.threshold_version,
+        "scorer": row.scorer,
+    }

@@ -1,0 +1,119 @@
+"""The one thread that runs the model: inline batches first, attribution in the gaps and with a guaranteed share."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+import structlog
+
+T = TypeVar("T")
+
+# How often an idle engine looks for attribution jobs that others have queued.
+IDLE_LOOK_S = 0.5
+
+# Model time is remembered over about this many seconds when shares are compared.
+SHARE_WINDOW_S = 120.0
+
+log = structlog.get_logger(__name__)
+
+
+class Engine(Generic[T]):
+    """Runs inline work that is submitted and, between it, ``attribute``: one job a call, False if there was none.
+
+    While inline work never ends, attribution still gets ``share`` of the model's time as long as it has jobs. Use as
+    a context manager; leaving it finishes the work at hand, then stops.
+    """
+
+    def __init__(self, attribute: Callable[[], bool] | None, share: float) -> None:
+        self._attribute = attribute
+        self._ledger = ShareLedger(share)
+        self._wake = threading.Condition()
+        self._waiting: tuple[Callable[[], T], Future[T]] | None = None
+        self._stopping = False
+        self._look_again_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="engine")
+        self.fault: BaseException | None = None
+
+    def __enter__(self) -> Engine[T]:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self._thread.join()
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Queue inline work. One piece at a time: the caller waits for its future before it submits the next."""
+        future: Future[T] = Future()
+        with self._wake:
+            if self._waiting is not None:
+                raise RuntimeError("inline work is already waiting")
+            self._waiting = (work, future)
+            self._wake.notify()
+        return future
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping or self._waiting:
+                if self._attribution_is_due() and self._run_attribution():
+                    continue
+                self._run_inline()
+        except BaseException as fault:  # noqa: BLE001 - handed to the thread that supervises this one
+            log.error("engine_failed", error=type(fault).__name__)
+            self.fault = fault
+
+    def _attribution_is_due(self) -> bool:
+        if self._attribute is None or self._stopping or time.monotonic() < self._look_again_at:
+            return False
+        return self._waiting is None or self._ledger.attribution_is_behind()
+
+    def _run_attribution(self) -> bool:
+        if self._attribute is None:
+            return False
+        started = time.monotonic()
+        found = self._attribute()
+        if found:
+            self._ledger.spent(attribution_s=time.monotonic() - started)
+        else:
+            self._look_again_at = time.monotonic() + IDLE_LOOK_S
+        return found
+
+    def _run_inline(self) -> None:
+        with self._wake:
+            if self._waiting is None and not self._stopping:
+                self._wake.wait(IDLE_LOOK_S)
+            if self._waiting is None:
+                return
+            work, future = self._waiting
+            self._waiting = None
+        started = time.monotonic()
+        try:
+            future.set_result(work())
+        except Exception as error:  # noqa: BLE001 - the submitter decides
+            future.set_exception(error)
+        self._ledger.spent(inline_s=time.monotonic() - started)
+
+
+class ShareLedger:
+    """Who had the model for how long lately, to keep attribution's guaranteed share. Old time fades."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._inline_s = 0.0
+        self._attribution_s = 0.0
+
+    def spent(self, *, inline_s: float = 0.0, attribution_s: float = 0.0) -> None:
+        """Add model time."""
+        fade = 0.5 ** ((inline_s + attribution_s) / SHARE_WINDOW_S)
+        self._inline_s = self._inline_s * fade + inline_s
+        self._attribution_s = self._attribution_s * fade + attribution_s
+
+    def attribution_is_behind(self) -> bool:
+        """Whether attribution has had less than its share."""
+        return self._attribution_s < self._share * (self._inline_s + self._attribution_s)

@@ -1,0 +1,27 @@
+"""What stops the worker on purpose.
+
+WorkerError
+├── SettingsError   a setting is missing or wrong; names the variable
+├── InputFileError  a file given on the command line cannot be used
+└── Stopped         a stop was asked for while waiting for something to come back
+
+The store's and the broker's own errors are drawn in worker/store/errors.py and worker/broker/errors.py.
+"""
+
+from __future__ import annotations
+
+
+class WorkerError(Exception):
+    """Base of what the worker raises on purpose. The message tells a person what to do."""
+
+
+class SettingsError(WorkerError):
+    """A setting is missing or wrong."""
+
+
+class InputFileError(WorkerError):
+    """A file given on the command line cannot be used."""
+
+
+class Stopped(Exception):  # noqa: N818 - not a fault: the stop that was asked for
+    """A stop was asked for while a transient fault was being waited out."""

@@ -1,0 +1,66 @@
+"""How far the audit is: positions and lag, outcomes, and what waits for attribution."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from worker.broker.admin import BrokerAdmin
+from worker.settings import Settings
+from worker.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One partition; ``next_offset`` is None as long as no worker has owned it."""
+
+    partition: int
+    next_offset: int | None
+    end_offset: int
+    lag: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything that ``gasp-worker status`` shows. ``outcomes`` maps ``outcome`` or ``outcome:reason`` to a count."""
+
+    topic: str
+    partitions: tuple[PartitionStatus, ...]
+    outcomes: dict[str, int]
+    attribution: dict[str, int]
+
+    @property
+    def lag(self) -> int:
+        """Messages that are logged and not yet settled."""
+        return sum(partition.lag for partition in self.partitions)
+
+    def as_json(self) -> dict[str, Any]:
+        """A plain structure with the total lag."""
+        return asdict(self) | {"lag": self.lag}
+
+
+def read_status(settings: Settings, store: Store) -> Status:
+    """Ask the broker and the database. Raises BrokerError or StoreError."""
+    positions = store.positions(settings.topic)
+    with BrokerAdmin(settings.kafka_bootstrap_servers) as admin:
+        ends = admin.end_offsets(settings.topic)
+        beginnings = admin.beginning_offsets(settings.topic)
+    backlog = store.backlog()
+    return Status(
+        topic=settings.topic,
+        partitions=tuple(
+            _partition(partition, positions.get(partition), beginnings.get(partition, 0), end)
+            for partition, end in sorted(ends.items())
+        ),
+        outcomes={
+            str(outcome) if reason is None else f"{outcome}:{reason}": count
+            for (outcome, reason), count in sorted(store.outcome_counts().items(), key=str)
+        },
+        attribution={"waiting": backlog.waiting, "running": backlog.running, "failed": backlog.failed},
+    )
+
+
+def _partition(partition: int, next_offset: int | None, beginning: int, end: int) -> PartitionStatus:
+    reached = beginning if next_offset is None else next_offset
+    # Some brokers answer an end that is behind what was already read; nothing waits then.
+    return PartitionStatus(partition, next_offset, max(end, reached), max(0, end - reached))

@@ -1,0 +1,81 @@
+"""Rows by the thousand in one statement: each column travels as one array, which the server unrolls into rows.
+
+The statement's text is the same for any number of rows, so it is prepared once, and the limit of 65,535 parameters
+does not apply. What limits a statement is a message of 1 GB, hence the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Connection, Table, bindparam, column, func, select
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, Insert, insert
+from sqlalchemy.sql.selectable import TableValuedAlias
+from sqlalchemy.types import TypeEngine
+
+Values = tuple[Any, ...]
+
+_MAX_ROWS = 20_000
+_MAX_TEXT_CHARS = 32_000_000
+
+
+def unrolled(**types: TypeEngine[Any]) -> TableValuedAlias:
+    """A source of rows for a statement, with a column per name. ``arrays`` makes its parameters."""
+    parameters = [bindparam(_parameter(name), type_=ARRAY(kind, dimensions=1)) for name, kind in types.items()]
+    columns = [column(name, kind) for name, kind in types.items()]
+    return func.unnest(*parameters).table_valued(*columns, name="rows").render_derived()
+
+
+def arrays(names: Sequence[str], rows: Sequence[Values]) -> dict[str, list[Any]]:
+    """The parameters for ``unrolled``: the rows turned on their side."""
+    return {_parameter(name): [_plain(row[position]) for row in rows] for position, name in enumerate(names)}
+
+
+def _parameter(name: str) -> str:
+    """SQLAlchemy keeps the names of the columns that a statement sets for itself."""
+    return f"{name}_array"
+
+
+def _plain(value: object) -> object:
+    """The driver refuses an array that mixes text with members of an enumeration."""
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def insert_from_arrays(table: Table, names: Sequence[str]) -> Insert:
+    """An INSERT of the named columns from arrays, to which ON CONFLICT and RETURNING can be added."""
+    source = unrolled(**{name: _carrier(table.c[name]) for name in names})
+    values = [_unpacked(table.c[name], source.c[name]) for name in names]
+    return insert(table).from_select(list(names), select(*values))
+
+
+def insert_rows(connection: Connection, table: Table, names: Sequence[str], rows: Sequence[Values]) -> None:
+    """Insert rows whose values are in the order of ``names``."""
+    statement = insert_from_arrays(table, names)
+    for part in parts(rows):
+        connection.execute(statement, arrays(names, part))
+
+
+def parts(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
+    """Split rows so that no part holds too many or too much text. No rows make no part."""
+    start = chars = 0
+    for position, row in enumerate(rows):
+        size = sum(len(value) for value in row if isinstance(value, str))
+        if position > start and (position - start >= _MAX_ROWS or chars + size > _MAX_TEXT_CHARS):
+            yield rows[start:position]
+            start, chars = position, 0
+        chars += size
+    if start < len(rows):
+        yield rows[start:]
+
+
+def _carrier(target: Column[Any]) -> TypeEngine[Any]:
+    """The type that travels: unnest would flatten an array of arrays, so the arrays inside go as JSON."""
+    return JSONB() if isinstance(target.type, ARRAY) else target.type
+
+
+def _unpacked(target: Column[Any], carried: ColumnElement[Any]) -> ColumnElement[Any]:
+    if not isinstance(target.type, ARRAY):
+        return carried
+    return func.array(select(func.jsonb_array_elements_text(carried)).scalar_subquery(), type_=target.type)

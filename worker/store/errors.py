@@ -1,0 +1,40 @@
+"""What the store raises.
+
+    StoreError
+    ├── StoreUnavailable    passes by itself: back off and try the same again
+    │   └── StoreConflict   another transaction was quicker; the store has tried again several times already
+    ├── StoreNotReady       somebody must act: not migrated, no such database, no right, wrong password, bad URL
+    └── StoreRejected       the data can never be stored as it is
+
+No message holds what users wrote or the password.
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Base of everything the store raises. ``sqlstate`` is PostgreSQL's five-character code, or None without one."""
+
+    def __init__(self, message: str, *, sqlstate: str | None = None) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
+class StoreUnavailable(StoreError):  # noqa: N818 - named for the state it reports
+    """Transient: no connection, a shutdown, a timeout, a full disk. Nothing was written."""
+
+
+class StoreConflict(StoreUnavailable):
+    """Two transactions met: a deadlock, or one inserted or deleted what the other counted on. Nothing was written."""
+
+
+class StoreNotReady(StoreError):  # noqa: N818 - as StoreUnavailable
+    """The database must be set up first, or does not let us in. Trying again does not help."""
+
+
+class StoreRejected(StoreError):  # noqa: N818 - as StoreUnavailable
+    """Permanent: the database refuses the data. ``constraint`` names the violated constraint if there is one."""
+
+    def __init__(self, message: str, *, sqlstate: str | None = None, constraint: str | None = None) -> None:
+        super().__init__(message, sqlstate=sqlstate)
+        self.constraint = constraint

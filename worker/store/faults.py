@@ -1,0 +1,97 @@
+"""Turns what the driver raises into the store's errors. Everything that leaves the store passes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from migrations.database_url import without_secrets
+from worker.store.errors import StoreConflict, StoreError, StoreNotReady, StoreRejected, StoreUnavailable
+
+# Keys that two workers can fill at the same moment, and rows that retention can delete, without anyone being wrong.
+_CONTENDED = {
+    "uq_interactions_content",
+    "uq_interactions_revision",
+    "uq_interactions_current",
+    "uq_verdicts_interaction_pk_scorer_id",
+    "uq_scorers_identity",
+    "fk_verdicts_interaction_pk_interactions",
+    "fk_ledger_interaction_pk_interactions",
+}
+# The classes of PostgreSQL's error codes: the first two characters.
+_ERRORS_BY_SQLSTATE: dict[str, type[StoreError]] = {
+    "08": StoreUnavailable,  # connection exception
+    "22": StoreRejected,  # data exception
+    "23": StoreRejected,  # integrity constraint violation
+    "25": StoreUnavailable,  # invalid transaction state; 25006: failed over to a read-only server
+    "28": StoreNotReady,  # invalid authorization
+    "3D": StoreNotReady,  # no such database
+    "3F": StoreNotReady,  # no such schema
+    "40": StoreConflict,  # rollback: deadlock, serialization failure
+    "42": StoreNotReady,  # no such table, no right to it
+    "53": StoreUnavailable,  # out of disk, memory or connections
+    "54": StoreRejected,  # over a limit of the program, such as an index entry's size
+    "55": StoreUnavailable,  # lock not available, object in use
+    "57": StoreUnavailable,  # cancelled by a timeout, shutting down, starting up
+    "58": StoreUnavailable,  # input/output error
+    "XX": StoreUnavailable,  # internal error
+}
+
+
+@contextmanager
+def translated(url: URL) -> Iterator[None]:
+    """Raise the store's error for whatever the driver raises inside.
+
+    The original is not chained: it quotes statements, parameters and rows.
+    """
+    try:
+        yield
+    except (SQLAlchemyError, psycopg.Error, ValueError, OverflowError) as error:
+        raise _store_error(error, url) from None
+
+
+def _store_error(error: Exception, url: URL) -> StoreError:
+    cause = error.orig if isinstance(error, StatementError) and error.orig is not None else error
+    if isinstance(cause, psycopg.Error):
+        return _from_driver(cause, url)
+    if isinstance(error, DBAPIError | PoolTimeoutError):
+        return StoreUnavailable(f"no database connection: {type(error).__name__}")
+    if isinstance(cause, ValueError | OverflowError):
+        # A lone surrogate, NaN in JSON: psycopg raises these as they are.
+        return StoreRejected(f"a value cannot be sent to the database: {type(cause).__name__}")
+    return StoreError(f"the database layer failed: {type(error).__name__}")
+
+
+def _from_driver(cause: psycopg.Error, url: URL) -> StoreError:
+    sqlstate = cause.sqlstate
+    constraint = cause.diag.constraint_name
+    if sqlstate is None:
+        return _without_sqlstate(cause, url)
+    if constraint in _CONTENDED:
+        return StoreConflict(f"another transaction was quicker: {constraint}", sqlstate=sqlstate)
+    kind = _ERRORS_BY_SQLSTATE.get(sqlstate[:2], StoreError)
+    if kind is StoreRejected:
+        named = f", constraint {constraint}" if constraint else ""
+        return StoreRejected(f"refused: {type(cause).__name__}{named}", sqlstate=sqlstate, constraint=constraint)
+    return kind(without_secrets(cause.diag.message_primary or type(cause).__name__, url), sqlstate=sqlstate)
+
+
+def _without_sqlstate(cause: psycopg.Error, url: URL) -> StoreError:
+    """Failures on this side of the wire. Those of connecting name host and reason, which an operator needs."""
+    if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
+        return _connection_error(without_secrets(" ".join(str(cause).split()), url))
+    if isinstance(cause, psycopg.DataError):
+        return StoreRejected(f"a value cannot be sent to the database: {type(cause).__name__}")
+    return StoreError(f"the database driver failed: {type(cause).__name__}")
+
+
+def _connection_error(message: str) -> StoreError:
+    """A refused log-in reaches us as text: the protocol's code is lost where several addresses were tried."""
+    hopeless = ("password authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
+    kind = StoreNotReady if any(phrase in message for phrase in hopeless) else StoreUnavailable
+    return kind(message)

@@ -1,0 +1,122 @@
+"""What was logged: interactions in their revisions, and their passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, LargeBinary, Text, and_, exists, select, update
+
+from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
+from worker.store.revisions import ContentKey, Judged, NewRevision, RevisionPlan, StoredRevision
+from worker.store.tables import interactions, passages, verdicts
+
+_INTERACTION_COLUMNS = (
+    "app",
+    "interaction_id",
+    "content_hash",
+    "revision",
+    "is_current",
+    "occurred_at",
+    "received_at",
+    "question",
+    "answer",
+    "generator_model",
+    "metadata",
+    "repairs",
+    "adapter",
+    "source_topic",
+    "source_partition",
+    "source_offset",
+)
+_PASSAGE_COLUMNS = ("interaction_pk", "position", "passage_id", "text", "score", "metadata")
+
+
+def known(connection: Connection, scorer_id: int, keys: Sequence[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
+    """Those of the (app, interaction id, content hash in hexadecimal) that have a verdict of this scorer."""
+    names = ("app", "interaction_id", "content_hash")
+    asked = unrolled(app=Text(), interaction_id=Text(), content_hash=LargeBinary())
+    stored = interactions.c
+    same = and_(*(stored[name] == asked.c[name] for name in names))
+    judged = exists().where(verdicts.c.interaction_pk == stored.id, verdicts.c.scorer_id == scorer_id)
+    found = select(*(stored[name] for name in names)).select_from(asked).join(interactions, same).where(judged)
+    rows = [(app, interaction_id, bytes.fromhex(content_hash)) for app, interaction_id, content_hash in keys]
+    return {
+        (row.app, row.interaction_id, row.content_hash.hex())
+        for part in parts(rows)
+        for row in connection.execute(found, arrays(names, part))
+    }
+
+
+def stored_revisions(
+    connection: Connection, scorer_id: int, keys: Iterable[ContentKey]
+) -> dict[ContentKey, StoredRevision]:
+    """Every revision of the interactions that the keys belong to."""
+    names = ("app", "interaction_id")
+    asked = unrolled(app=Text(), interaction_id=Text())
+    stored, judged = interactions.c, verdicts.c
+    found = (
+        select(
+            *(stored[name] for name in ("id", *names, "content_hash", "revision", "is_current")),
+            judged.id.is_not(None).label("has_verdict"),
+        )
+        .select_from(asked)
+        .join(interactions, and_(*(stored[name] == asked.c[name] for name in names)))
+        .outerjoin(verdicts, and_(judged.interaction_pk == stored.id, judged.scorer_id == scorer_id))
+    )
+    return {
+        (row.app, row.interaction_id, row.content_hash): StoredRevision(
+            row.id, row.revision, row.is_current, row.has_verdict
+        )
+        for part in parts(sorted({key[:2] for key in keys}))
+        for row in connection.execute(found, arrays(names, part))
+    }
+
+
+def write_revisions(connection: Connection, plan: RevisionPlan) -> dict[ContentKey, int]:
+    """Insert the plan's new revisions with their passages; return their primary keys."""
+    if plan.superseded:
+        superseded = interactions.c.id.in_(plan.superseded)
+        connection.execute(update(interactions).where(superseded).values(is_current=False))
+    # Sorted, so that two workers that store the same interactions wait for each other in one direction only.
+    rows = [_interaction_values(key, plan.judged[key], plan.added[key]) for key in sorted(plan.added)]
+    stored = interactions.c
+    statement = insert_from_arrays(interactions, _INTERACTION_COLUMNS).returning(
+        stored.id, stored.app, stored.interaction_id, stored.content_hash
+    )
+    keys = {
+        (row.app, row.interaction_id, row.content_hash): row.id
+        for part in parts(rows)
+        for row in connection.execute(statement, arrays(_INTERACTION_COLUMNS, part))
+    }
+    logged = [values for key, pk in keys.items() for values in _passage_values(pk, plan.judged[key])]
+    insert_rows(connection, passages, _PASSAGE_COLUMNS, logged)
+    return keys
+
+
+def _interaction_values(key: ContentKey, judged: Judged, new: NewRevision) -> Values:
+    """In the order of _INTERACTION_COLUMNS."""
+    record, decoded, logged = judged.record, judged.decoded, judged.decoded.interaction
+    return (
+        *key,
+        new.revision,
+        new.is_current,
+        logged.occurred_at,
+        record.broker_time,
+        logged.question,
+        logged.answer,
+        logged.generator_model,
+        logged.metadata,
+        list(decoded.repairs),
+        decoded.adapter,
+        record.topic,
+        record.partition,
+        record.offset,
+    )
+
+
+def _passage_values(interaction_pk: int, judged: Judged) -> list[Values]:
+    """In the order of _PASSAGE_COLUMNS. The position is the passage's index in ``Exchange.passages``."""
+    return [
+        (interaction_pk, position, passage.id, passage.text, passage.score, passage.metadata)
+        for position, passage in enumerate(judged.decoded.interaction.passages)
+    ]

@@ -1,0 +1,50 @@
+"""The books: one row per offset, whatever became of the record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from worker.settlement import Outcome, Settlement
+from worker.store.bulk import Values, arrays, insert_from_arrays, parts
+from worker.store.tables import ledger
+
+DUPLICATE = "duplicate"
+"""The reason of a record whose content has its verdict already."""
+
+_COLUMNS = (
+    "topic",
+    "partition",
+    "record_offset",
+    "outcome",
+    "reason",
+    "detail",
+    "interaction_pk",
+    "value_bytes",
+    "broker_time",
+)
+
+Entry = tuple[Settlement, int | None, bool]
+"""A settlement, its interaction's primary key, and whether it turned out to be a duplicate."""
+
+
+def write_ledger(connection: Connection, entries: Sequence[Entry]) -> dict[tuple[Outcome, str | None], int]:
+    """Enter each offset once; count what was entered. An offset that is in the books already stays as it is."""
+    statement = (
+        insert_from_arrays(ledger, _COLUMNS).on_conflict_do_nothing().returning(ledger.c.outcome, ledger.c.reason)
+    )
+    counts: Counter[tuple[Outcome, str | None]] = Counter()
+    for part in parts([_values(*entry) for entry in entries]):
+        rows = connection.execute(statement, arrays(_COLUMNS, part))
+        counts.update((Outcome(row.outcome), row.reason) for row in rows)
+    return dict(counts)
+
+
+def _values(settlement: Settlement, interaction_pk: int | None, duplicate: bool) -> Values:  # noqa: FBT001 - of an Entry
+    """In the order of _COLUMNS."""
+    record = settlement.record
+    outcome, reason = (Outcome.SKIPPED, DUPLICATE) if duplicate else (settlement.outcome, settlement.reason)
+    place = (record.topic, record.partition, record.offset)
+    return (*place, outcome, reason, settlement.detail, interaction_pk, record.size, record.broker_time)

@@ -1,0 +1,73 @@
+"""Reading the verdicts back, one row per sentence, as the view v_sentences gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from sqlalchemy import Connection, column, select, table
+
+_ROWS_PER_FETCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceRow:
+    """A sentence of a current answer under one scorer identity.
+
+    ``text`` is the stored answer's ``[start_char, end_char)``; the features are nats per token, None with a
+    ``skip_reason``. ``attribution`` is supported, none_reacts, waiting, failed or not_wanted.
+    """
+
+    time: datetime
+    app: str
+    interaction_id: str
+    revision: int
+    answer: str
+    sentence_index: int
+    start_char: int
+    end_char: int
+    text: str
+    kind: str
+    gap: float | None
+    jsd_no_context: float | None
+    surprisal: float | None
+    n_tokens: int
+    flagged: bool | None
+    skip_reason: str | None
+    supporting_passage_id: str | None
+    supporting_passage_position: int | None
+    supporting_drop: float | None
+    attribution: str
+    threshold_version: str | None
+    scorer: str
+    scorer_id: int
+    interaction_pk: int
+
+
+_COLUMNS = tuple(field.name for field in fields(SentenceRow))
+_view = table("v_sentences", *(column(name) for name in _COLUMNS))
+
+
+def sentence_rows(
+    connection: Connection,
+    *,
+    app: str | None = None,
+    interaction_ids: Collection[str] | None = None,
+    scorer_id: int | None = None,
+) -> Iterator[SentenceRow]:
+    """The sentences in the order in which their answers were stored; a condition left out selects everything.
+
+    Rows arrive in portions while they are taken, so any number of them needs little memory.
+    """
+    found = select(*_view.c)
+    if app is not None:
+        found = found.where(_view.c.app == app)
+    if interaction_ids is not None:
+        found = found.where(_view.c.interaction_id.in_(list(interaction_ids)))
+    if scorer_id is not None:
+        found = found.where(_view.c.scorer_id == scorer_id)
+    found = found.order_by(_view.c.interaction_pk, _view.c.scorer_id, _view.c.sentence_index)
+    with connection.execution_options(yield_per=_ROWS_PER_FETCH).execute(found) as streamed:
+        for row in streamed:
+            yield SentenceRow(*row)

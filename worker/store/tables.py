@@ -1,0 +1,241 @@
+"""The tables as the store's statements see them: names, types, keys and indexes.
+
+The migrations make the database, with its check constraints and views; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+_TIME = DateTime(timezone=True)
+
+scorers = Table(
+    "scorers",
+    METADATA,
+    Column("id", Integer, Identity(always=True), primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("revision", Text, nullable=False),
+    Column("dtype", Text, nullable=False),
+    Column("template", Text, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("created_at", _TIME, nullable=False, server_default=func.now()),
+    UniqueConstraint("model", "revision", "dtype", "template", "method", name="uq_scorers_identity"),
+)
+
+thresholds = Table(
+    "thresholds",
+    METADATA,
+    Column("id", Integer, Identity(always=True), primary_key=True),
+    Column("app", Text),
+    Column("scorer_id", Integer, ForeignKey("scorers.id"), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("flag_below", Double, nullable=False),
+    Column("attribute_below", Double, nullable=False),
+    Column("learned_from", Text, nullable=False),
+    Column("note", Text),
+    Column("created_at", _TIME, nullable=False, server_default=func.now()),
+    Column("activated_at", _TIME),
+    Column("is_active", Boolean, nullable=False, server_default=text("false")),
+    UniqueConstraint("app", "scorer_id", "version", postgresql_nulls_not_distinct=True),
+)
+Index(
+    "uq_thresholds_active",
+    thresholds.c.app,
+    thresholds.c.scorer_id,
+    unique=True,
+    postgresql_nulls_not_distinct=True,
+    postgresql_where=thresholds.c.is_active,
+)
+
+interactions = Table(
+    "interactions",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("app", Text, nullable=False),
+    Column("interaction_id", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("is_current", Boolean, nullable=False),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("occurred_at", _TIME),
+    Column("received_at", _TIME),
+    Column("stored_at", _TIME, nullable=False, server_default=func.now()),
+    Column("question", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("generator_model", Text),
+    Column("metadata", JSONB, nullable=False),
+    Column("repairs", ARRAY(Text), nullable=False),
+    Column("adapter", Text, nullable=False),
+    Column("source_topic", Text, nullable=False),
+    Column("source_partition", Integer, nullable=False),
+    Column("source_offset", BigInteger, nullable=False),
+    UniqueConstraint("app", "interaction_id", "content_hash", name="uq_interactions_content"),
+    UniqueConstraint("app", "interaction_id", "revision", name="uq_interactions_revision"),
+    Index(None, "app", "stored_at"),
+)
+Index(
+    "uq_interactions_current",
+    interactions.c.app,
+    interactions.c.interaction_id,
+    unique=True,
+    postgresql_where=interactions.c.is_current,
+)
+
+passages = Table(
+    "passages",
+    METADATA,
+    Column("interaction_pk", BigInteger, ForeignKey("interactions.id", ondelete="CASCADE")),
+    Column("position", Integer),
+    Column("passage_id", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("score", Double),
+    Column("metadata", JSONB, nullable=False),
+    PrimaryKeyConstraint("interaction_pk", "position"),
+)
+
+verdicts = Table(
+    "verdicts",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("interaction_pk", BigInteger, ForeignKey("interactions.id", ondelete="CASCADE"), nullable=False),
+    Column("scorer_id", Integer, ForeignKey("scorers.id"), nullable=False),
+    Column("threshold_id", Integer, ForeignKey("thresholds.id")),
+    Column("method", Text, nullable=False),
+    Column("skip_reason", Text),
+    Column("lowest_gap", Double),
+    Column("context_tokens", Integer, nullable=False),
+    Column("context_tokens_cut", Integer, nullable=False),
+    Column("answer_tokens", Integer, nullable=False),
+    Column("answer_tokens_cut", Integer, nullable=False),
+    Column("n_sentences", Integer, nullable=False),
+    Column("n_scored", Integer, nullable=False),
+    Column("n_flagged", Integer, nullable=False),
+    Column("scored_at", _TIME, nullable=False, server_default=func.now()),
+    Column("attributed_at", _TIME),
+    UniqueConstraint("interaction_pk", "scorer_id"),
+)
+
+sentences = Table(
+    "sentences",
+    METADATA,
+    Column("verdict_id", BigInteger, ForeignKey("verdicts.id", ondelete="CASCADE")),
+    Column("sentence_index", Integer),
+    Column("start_char", Integer, nullable=False),
+    Column("end_char", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("n_tokens", Integer, nullable=False),
+    Column("gap", Double),
+    Column("jsd_no_context", Double),
+    Column("surprisal", Double),
+    Column("skip_reason", Text),
+    Column("flagged", Boolean),
+    Column("supporting_chunk", Integer),
+    Column("supporting_passage", Integer),
+    Column("supporting_drop", Double),
+    PrimaryKeyConstraint("verdict_id", "sentence_index"),
+)
+
+chunk_attributions = Table(
+    "chunk_attributions",
+    METADATA,
+    Column("verdict_id", BigInteger),
+    Column("sentence_index", Integer),
+    Column("chunk_index", Integer),
+    Column("passage_position", Integer, nullable=False),
+    Column("start_char", Integer, nullable=False),
+    Column("end_char", Integer, nullable=False),
+    Column("chunk_group", Integer, nullable=False),
+    Column("drop", Double, nullable=False),
+    Column("jsd", Double, nullable=False),
+    PrimaryKeyConstraint("verdict_id", "sentence_index", "chunk_index"),
+    ForeignKeyConstraint(
+        ["verdict_id", "sentence_index"],
+        ["sentences.verdict_id", "sentences.sentence_index"],
+        ondelete="CASCADE",
+    ),
+)
+
+attribution_jobs = Table(
+    "attribution_jobs",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("verdict_id", BigInteger, ForeignKey("verdicts.id", ondelete="CASCADE"), nullable=False, unique=True),
+    Column("state", Text, nullable=False, server_default="waiting"),
+    Column("priority", Double, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("run_after", _TIME, nullable=False, server_default=func.now()),
+    Column("lease_owner", Text),
+    Column("leased_until", _TIME),
+    Column("last_error", Text),
+    Column("created_at", _TIME, nullable=False, server_default=func.now()),
+    Column("finished_at", _TIME),
+)
+Index(
+    "ix_attribution_jobs_claim",
+    attribution_jobs.c.priority,
+    attribution_jobs.c.id,
+    postgresql_where=attribution_jobs.c.state == "waiting",
+)
+Index("ix_attribution_jobs_open", attribution_jobs.c.state, postgresql_where=attribution_jobs.c.state != "done")
+
+ledger = Table(
+    "ledger",
+    METADATA,
+    Column("topic", Text),
+    Column("partition", Integer),
+    Column("record_offset", BigInteger),
+    Column("outcome", Text, nullable=False),
+    Column("reason", Text),
+    Column("detail", Text),
+    Column("interaction_pk", BigInteger, ForeignKey("interactions.id", ondelete="SET NULL")),
+    Column("value_bytes", Integer, nullable=False),
+    Column("broker_time", _TIME),
+    Column("settled_at", _TIME, nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint("topic", "partition", "record_offset"),
+)
+Index(None, ledger.c.interaction_pk, postgresql_where=ledger.c.interaction_pk.is_not(None))
+Index("ix_ledger_dead_letters", ledger.c.settled_at, postgresql_where=ledger.c.outcome == "dead_lettered")
+
+partition_offsets = Table(
+    "partition_offsets",
+    METADATA,
+    Column("topic", Text),
+    Column("partition", Integer),
+    Column("next_offset", BigInteger, nullable=False),
+    Column("end_offset", BigInteger),
+    Column("generation", Integer, nullable=False, server_default="-1"),
+    Column("owner", Text, nullable=False, server_default=""),
+    Column("last_broker_time", _TIME),
+    Column("updated_at", _TIME, nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint("topic", "partition"),
+)

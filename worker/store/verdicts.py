@@ -1,0 +1,181 @@
+"""What was found: the verdict of an answer, its sentences, and what leave-one-out adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import BigInteger, Connection, Double, Integer, func, update
+
+from gasp_core.grounding import AnswerGrounding, Method, SentenceGrounding
+from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
+from worker.store.revisions import Judged
+from worker.store.tables import attribution_jobs, chunk_attributions, sentences, verdicts
+
+_VERDICT_COLUMNS = (
+    "interaction_pk",
+    "scorer_id",
+    "threshold_id",
+    "method",
+    "skip_reason",
+    "lowest_gap",
+    "context_tokens",
+    "context_tokens_cut",
+    "answer_tokens",
+    "answer_tokens_cut",
+    "n_sentences",
+    "n_scored",
+    "n_flagged",
+)
+_SENTENCE_COLUMNS = (
+    "verdict_id",
+    "sentence_index",
+    "start_char",
+    "end_char",
+    "kind",
+    "n_tokens",
+    "gap",
+    "jsd_no_context",
+    "surprisal",
+    "skip_reason",
+    "flagged",
+)
+_CHUNK_COLUMNS = (
+    "verdict_id",
+    "sentence_index",
+    "chunk_index",
+    "passage_position",
+    "start_char",
+    "end_char",
+    "chunk_group",
+    "drop",
+    "jsd",
+)
+_SUPPORT_COLUMNS = ("verdict_id", "sentence_index", "supporting_chunk", "supporting_passage", "supporting_drop")
+
+
+def write_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, Judged]) -> None:
+    """Insert a verdict with its sentences for each interaction's primary key, and a job where attribution is wanted.
+
+    An answer that was scored by leave-one-out at once gets its attributions here and no job.
+    """
+    keys = _insert_verdicts(connection, scorer_id, judged)
+    found = {verdict_id: judged[interaction_pk] for interaction_pk, verdict_id in keys.items()}
+    rows = [values for verdict_id, item in found.items() for values in _sentence_values(verdict_id, item)]
+    insert_rows(connection, sentences, _SENTENCE_COLUMNS, rows)
+    attributed = {key: item.grounding for key, item in found.items() if item.grounding.method is Method.LEAVE_ONE_OUT}
+    jobs = [
+        (key, item.grounding.lowest_gap)
+        for key, item in found.items()
+        if item.verdict.wants_attribution and key not in attributed
+    ]
+    insert_rows(connection, attribution_jobs, ("verdict_id", "priority"), jobs)
+    if attributed:
+        write_attributions(connection, attributed)
+
+
+def write_attributions(connection: Connection, groundings: Mapping[int, AnswerGrounding]) -> None:
+    """Add what leave-one-out found to the verdicts whose ids are the keys.
+
+    The features of the first two passes stay as they are: the verdict was given on them.
+    """
+    chunks = [values for key, grounding in groundings.items() for values in _chunk_values(key, grounding)]
+    insert_rows(connection, chunk_attributions, _CHUNK_COLUMNS, chunks)
+    support = [values for key, grounding in groundings.items() for values in _support_values(key, grounding)]
+    _update_support(connection, support)
+    done = update(verdicts).where(verdicts.c.id.in_(list(groundings)))
+    connection.execute(done.values(attributed_at=func.now(), method=Method.LEAVE_ONE_OUT.value))
+
+
+def _insert_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, Judged]) -> dict[int, int]:
+    """Return the verdict's id for each interaction's primary key."""
+    statement = insert_from_arrays(verdicts, _VERDICT_COLUMNS).returning(verdicts.c.interaction_pk, verdicts.c.id)
+    rows = [_verdict_values(interaction_pk, scorer_id, judged[interaction_pk]) for interaction_pk in sorted(judged)]
+    return {
+        row.interaction_pk: row.id
+        for part in parts(rows)
+        for row in connection.execute(statement, arrays(_VERDICT_COLUMNS, part))
+    }
+
+
+def _verdict_values(interaction_pk: int, scorer_id: int, judged: Judged) -> Values:
+    """In the order of _VERDICT_COLUMNS."""
+    grounding, read = judged.grounding, judged.grounding.truncation
+    return (
+        interaction_pk,
+        scorer_id,
+        judged.verdict.threshold.id,
+        grounding.method,
+        grounding.skip_reason,
+        grounding.lowest_gap,
+        read.context_tokens,
+        read.context_tokens_cut,
+        read.answer_tokens,
+        read.answer_tokens_cut,
+        len(grounding.sentences),
+        sum(sentence.gap is not None for sentence in grounding.sentences),
+        sum(flagged is True for flagged in judged.verdict.flagged),
+    )
+
+
+def _sentence_values(verdict_id: int, judged: Judged) -> list[Values]:
+    """In the order of _SENTENCE_COLUMNS."""
+    return [
+        (
+            verdict_id,
+            found.index,
+            found.sentence.start,
+            found.sentence.end,
+            found.sentence.kind,
+            found.n_tokens,
+            found.gap,
+            found.jsd_no_context,
+            found.surprisal,
+            found.skip_reason,
+            flagged,
+        )
+        for found, flagged in zip(judged.grounding.sentences, judged.verdict.flagged, strict=True)
+    ]
+
+
+def _chunk_values(verdict_id: int, grounding: AnswerGrounding) -> list[Values]:
+    """In the order of _CHUNK_COLUMNS."""
+    rows: list[Values] = []
+    for sentence in grounding.sentences:
+        for drop in sentence.drops:
+            chunk = grounding.chunks[drop.chunk]
+            place = (drop.chunk, chunk.passage, chunk.start, chunk.end, chunk.group)
+            rows.append((verdict_id, sentence.index, *place, drop.drop, drop.jsd))
+    return rows
+
+
+def _support_values(verdict_id: int, grounding: AnswerGrounding) -> list[Values]:
+    """In the order of _SUPPORT_COLUMNS. The largest drop is kept as well where no chunk reacts."""
+    return [
+        (verdict_id, sentence.index, *_support(sentence, grounding))
+        for sentence in grounding.sentences
+        if sentence.drops
+    ]
+
+
+def _support(sentence: SentenceGrounding, grounding: AnswerGrounding) -> tuple[int | None, int | None, float]:
+    chunk = sentence.supporting_chunk
+    passage = None if chunk is None else grounding.chunks[chunk].passage
+    return chunk, passage, max(drop.drop for drop in sentence.drops)
+
+
+def _update_support(connection: Connection, rows: list[Values]) -> None:
+    source = unrolled(
+        verdict_id=BigInteger(),
+        sentence_index=Integer(),
+        supporting_chunk=Integer(),
+        supporting_passage=Integer(),
+        supporting_drop=Double(),
+    )
+    key, found = _SUPPORT_COLUMNS[:2], _SUPPORT_COLUMNS[2:]
+    statement = (
+        update(sentences)
+        .where(*(sentences.c[name] == source.c[name] for name in key))
+        .values({name: source.c[name] for name in found})
+    )
+    for part in parts(rows):
+        connection.execute(statement, arrays(_SUPPORT_COLUMNS, part))

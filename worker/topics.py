@@ -1,0 +1,18 @@
+"""The topics that the audit needs."""
+
+from __future__ import annotations
+
+from worker.broker.admin import NewTopic
+from worker.settings import Settings
+
+# What key, headers and framing may add to a message.
+MESSAGE_FRAME_BYTES = 64 * 1024
+
+
+def wanted_topics(settings: Settings, *, partitions: int, replication: int) -> list[NewTopic]:
+    """Interactions and dead letters; both take messages up to the size limit, so that a dead letter fits as it is."""
+    config = {"max.message.bytes": str(settings.max_message_bytes + MESSAGE_FRAME_BYTES)}
+    return [
+        NewTopic(settings.topic, partitions, replication, config),
+        NewTopic(settings.dead_letter_topic, 1, replication, config),
+    ]
