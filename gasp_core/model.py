@@ -228,7 +228,9 @@ def _fingerprint(folder: Path) -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence transformers' progress bars and advice while loading, and leave its settings as they were."""
-    from transformers.utils import logging
+    from transformers.utils import logging as settings
+
+    logging: Any = settings  # untyped
 
     bars, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()

@@ -17,6 +17,8 @@ MAX_ID_CHARS = 512
 # App and interaction id share one index entry: 128 + 512 characters of four bytes still fit PostgreSQL's 2,704 bytes.
 MAX_APP_CHARS = 128
 MAX_PASSAGES = 1000
+# Some hundred pages. Each of its sentences becomes a row, so an answer without end would be a transaction without end.
+MAX_ANSWER_CHARS = 200_000
 
 _NOT_BLANK = r"\S"
 
@@ -62,7 +64,9 @@ class Interaction(BaseModel):
     passages: Annotated[tuple[Passage, ...], Field(strict=False, max_length=MAX_PASSAGES)] = Field(
         (), description="The retrieved passages in the order in which the generator saw them."
     )
-    answer: StorableText = Field(description="The answer as it was shown; may be empty. Sentence spans index it.")
+    answer: Annotated[str, Field(max_length=MAX_ANSWER_CHARS), STORABLE] = Field(
+        description="The answer as it was shown; may be empty. Sentence spans index it."
+    )
     generator_model: Annotated[str, Field(max_length=MAX_ID_CHARS), STORABLE] | None = Field(
         None,
         validation_alias=AliasChoices("generator_model", "generator", "model"),

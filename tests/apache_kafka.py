@@ -23,7 +23,7 @@ from worker.broker.errors import BrokerUnavailable
 from worker.embedded.guarded import GuardedProcess, free_port
 
 POM = Path(__file__).with_name("kafka-pom.xml")
-FETCH_TIMEOUT_S = 600
+FETCH_TIMEOUT_S = 240
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
 
@@ -135,12 +135,20 @@ def fetch_jars() -> Path:
     # Moved into place when complete, so that an interrupted download is not taken for the whole.
     with tempfile.TemporaryDirectory(dir=jars.parent) as folder:
         _run(["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}/jars"])
-        (Path(folder) / "jars").replace(jars)
+        try:
+            (Path(folder) / "jars").replace(jars)
+        except OSError:
+            # Another process was quicker.
+            if not jars.is_dir():
+                raise
     return jars
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_TIMEOUT_S)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_TIMEOUT_S)
+    except subprocess.TimeoutExpired as error:
+        raise KafkaCannotRun(f"{command[0]} did not end within {FETCH_TIMEOUT_S} s") from error
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         raise KafkaCannotRun(f"{command[0]} failed: {lines[0] if lines else 'it printed nothing'}")

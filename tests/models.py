@@ -23,11 +23,11 @@ WINDOW_TOKENS = 256
 
 TEXT = (
     "The museum opens at nine and closes at six. Tickets cost twelve euros; children under ten pay nothing. "
-    "Context: Question: Answer: Refunds are possible within 30 days. Dogs must stay outside.\n\n"
+    "Yes. Yes. No. No. Context: Question: Answer: Refunds are possible within 30 days. Dogs must stay outside.\n\n"
 )
 
 
-def byte_level_tokenizer(*, bos: bool = False) -> PreTrainedTokenizerFast:
+def byte_level_tokenizer(*, bos: bool = False) -> Any:
     """A small byte-level BPE: blanks belong to the word after them, as in GPT-2, Llama 3 and Qwen."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -43,7 +43,8 @@ def byte_level_tokenizer(*, bos: bool = False) -> PreTrainedTokenizerFast:
         from tokenizers.processors import TemplateProcessing
 
         tokenizer.post_processor = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
+    wrap: Any = PreTrainedTokenizerFast
+    return wrap(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
 
 
 def save_model(folder: Path, family: str = "llama", *, bos: bool = False) -> Path:

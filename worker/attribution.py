@@ -7,9 +7,9 @@ import structlog
 from gasp_core.grounding import Method
 from gasp_core.scorer import GroundingScorer
 from worker.backoff import pause_s
+from worker.store import Store
 from worker.store.errors import StoreRejected, StoreUnavailable
 from worker.store.jobs import AttributionJob
-from worker.store.store import Store
 
 # A failed job waits this many times longer than a lost connection: what failed once rarely heals in a second.
 RETRY_STRETCH = 20.0

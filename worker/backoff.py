@@ -40,5 +40,5 @@ def outlast(action: Callable[[], T], *, name: str, stop: threading.Event) -> T:
 
 def pause_s(attempt: int) -> float:
     """Seconds before try ``attempt`` + 1: doubling, at most LONGEST_PAUSE_S, between half and the whole of it."""
-    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(attempt, 16))
+    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(attempt, 16))
     return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret

@@ -9,8 +9,10 @@ from gasp_core.errors import GaspError
 from worker.broker.admin import BrokerAdmin
 from worker.broker.errors import BrokerError
 from worker.errors import WorkerError
-from worker.service import load_scorer, opened_store, require_current_schema
+from worker.schema import require_current_schema
+from worker.service import load_scorer
 from worker.settings import Settings, read_settings
+from worker.store import open_store
 from worker.store.errors import StoreError
 
 
@@ -53,7 +55,7 @@ def _broker(settings: Settings) -> str:
 
 
 def _database(settings: Settings) -> str:
-    with opened_store(settings, "check") as store:
+    with open_store(settings.database, application_name="gasp-check") as store:
         store.ping()
         require_current_schema(store)
         return f"at revision {store.schema_revision()}"

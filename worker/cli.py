@@ -52,7 +52,7 @@ def migrate() -> None:
     from migrations.upgrade import head_revision, upgrade
 
     settings = _settings()
-    upgrade(settings.database_url.get_secret_value())
+    upgrade(settings.database)
     typer.echo(f"the database is at revision {head_revision()}")
 
 
@@ -100,12 +100,12 @@ def replay(
 @app.command()
 def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """Show positions and lag, outcomes, and the attribution backlog."""
-    from worker.service import opened_store
     from worker.status import read_status
     from worker.status_page import status_json, status_text
+    from worker.store import open_store
 
     settings = _settings()
-    with opened_store(settings, "status") as store:
+    with open_store(settings.database, application_name="gasp-status") as store:
         found = read_status(settings, store)
     typer.echo(status_json(found) if json else status_text(found))
 

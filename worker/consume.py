@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import structlog
 
 from worker.backoff import outlast
-from worker.broker.errors import RecordsUnreadable
+from worker.broker.errors import BrokerMisconfigured, RecordsUnreadable
 from worker.broker.source import RecordSource
 from worker.engine import Engine
 from worker.errors import Stopped
 from worker.ingest import Ingest
 from worker.records import Record
 from worker.settlement import Advance, Settled
-from worker.store.store import Store
+from worker.store import Store
 
 POLL_S = 0.5
 # While a batch is scored the poll only keeps the membership alive, and the loop should notice its end soon.
@@ -115,11 +115,22 @@ class Consumer:
         self._unplaced.add(partition)
         beginning = self._source.beginning_offset(partition)
         position = self._store.start_position(self._topic, partition, beginning)
+        self._require_known(partition, position)
         self._positions[partition] = position
         self._source.seek(partition, position)
         self._unplaced.discard(partition)
         if self._flight is None:
             self._source.resume([partition])
+
+    def _require_known(self, partition: int, position: int) -> None:
+        """Refuse to wait for ever at an offset that the partition has not reached."""
+        end = self._source.broker_end_offset(partition)
+        if position > end:
+            message = (
+                f"{self._topic}[{partition}] ends at {end}, but the database stands at {position}: the topic was "
+                "created anew or the database belongs to another cluster; set GASP_TOPIC or GASP_DATABASE_URL right"
+            )
+            raise BrokerMisconfigured(message)
 
     def _launch(self, batch: Sequence[Record]) -> None:
         advances = tuple(self._advances(batch))

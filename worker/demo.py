@@ -24,9 +24,9 @@ from worker.embedded.postgres import embedded_postgres
 from worker.errors import InputFileError, WorkerError
 from worker.logs import configure_logs
 from worker.replay import replay_file
-from worker.service import Role, opened_store, run_service
+from worker.service import Role, run_service
 from worker.settings import Settings, read_settings
-from worker.store.store import Store
+from worker.store import Store, open_store
 from worker.topics import wanted_topics
 
 DATABASE = "gasp_demo"
@@ -57,7 +57,7 @@ def run_demo(source: Path | None, *, limit: int | None, json_output: Path | None
             console.print("converting the packaged model, once")
         resolve_model(PACKAGED_MODEL)
         sent = _replay(settings, source, limit)
-        store = stack.enter_context(opened_store(settings, "demo"))
+        store = stack.enter_context(open_store(settings.database, application_name="gasp-demo"))
         _audit(settings, store, sent, console)
         print_verdicts(store, elapsed_s=time.monotonic() - started)
         if json_output is not None:
@@ -90,7 +90,7 @@ def _start_parts(stack: ExitStack) -> Settings:
         batch_messages=BATCH_MESSAGES,
         session_timeout_s=SESSION_TIMEOUT_S,
     )
-    upgrade(settings.database_url.get_secret_value())
+    upgrade(settings.database)
     with BrokerAdmin(settings.kafka_bootstrap_servers) as admin:
         admin.create_topics(wanted_topics(settings, partitions=PARTITIONS, replication=1))
     return settings

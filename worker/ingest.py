@@ -20,8 +20,8 @@ from worker.decode import decode
 from worker.judge import Threshold, judge, threshold_for
 from worker.records import Record
 from worker.settlement import Advance, Outcome, Settled, Settlement
+from worker.store import Store
 from worker.store.errors import StoreRejected
-from worker.store.store import Store
 
 DUPLICATE = "duplicate"
 SCORING_FAILED = "scoring_failed"
@@ -121,6 +121,8 @@ class Ingest:
 
     def _score(self, interactions: Sequence[Interaction]) -> list[AnswerGrounding | Unscorable]:
         exchanges = [exchange_of(interaction) for interaction in interactions]
+        if not exchanges:
+            return []
         try:
             return list(self._scorer.score(exchanges))
         except Exception as error:  # noqa: BLE001 - whatever an exchange does to the model must not stop a partition

@@ -28,8 +28,8 @@ def configure_logs(level: str, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(target)
     handler.setFormatter(_LibraryFormatter())
     logging.basicConfig(level=max(threshold, logging.WARNING), handlers=[handler], force=True)
-    # It warns of what it then repairs by itself, such as a coordinator that is not ready yet.
-    logging.getLogger("kafka").setLevel(logging.ERROR)
+    # In an outage it says more than one line a second what worker.broker says once. Its debug level logs messages.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 class _LibraryFormatter(logging.Formatter):

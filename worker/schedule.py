@@ -9,8 +9,8 @@ from datetime import UTC
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from worker.store import Store
 from worker.store.errors import StoreUnavailable
-from worker.store.store import Store
 
 REAP_EVERY_S = 10
 

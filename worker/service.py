@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from enum import StrEnum
 
 import structlog
@@ -15,7 +15,6 @@ from gasp_core.model import load_model
 from gasp_core.packaged import resolve_model
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
-from migrations.upgrade import head_revision
 from worker.attribution import Attribution
 from worker.backoff import outlast
 from worker.broker.sink import RecordSink
@@ -23,13 +22,13 @@ from worker.broker.source import RecordSource
 from worker.consume import Consumer
 from worker.dead_letters import DeadLetters
 from worker.engine import Engine
-from worker.errors import WorkerError
 from worker.ingest import Ingest
 from worker.schedule import scheduled_jobs
+from worker.schema import require_current_schema
 from worker.seeds import ATTRIBUTE_BELOW_NATS, FLAG_BELOW_NATS, NOTE
 from worker.settings import Settings
 from worker.settlement import Settled
-from worker.store.store import Store, open_store
+from worker.store import Store, open_store
 from worker.topics import MESSAGE_FRAME_BYTES
 
 ENGINE_LOOK_S = 1.0
@@ -58,7 +57,7 @@ def run_service(
     """
     owner = f"{socket.gethostname()}-{os.getpid()}"
     with ExitStack() as stack:
-        store = stack.enter_context(opened_store(settings, owner))
+        store = stack.enter_context(open_store(settings.database, application_name=f"gasp-worker {owner}"))
         outlast(lambda: require_current_schema(store), name="schema", stop=stop)
         if Role.JOBS in roles:
             stack.enter_context(scheduled_jobs(store))
@@ -86,16 +85,6 @@ def run_service(
     log.info("stopped", owner=owner)
 
 
-@contextmanager
-def opened_store(settings: Settings, name: str) -> Iterator[Store]:
-    """The store, closed at the end."""
-    store = open_store(settings.database_url.get_secret_value(), application_name=f"gasp-worker {name}")
-    try:
-        yield store
-    finally:
-        store.close()
-
-
 def load_scorer(settings: Settings) -> GroundingScorer:
     """The scorer that the settings ask for. Raises ModelNotFound or ModelUnsupported."""
     model = load_model(
@@ -118,14 +107,6 @@ def register(store: Store, scorer: GroundingScorer) -> int:
         scorer_id, flag_below=FLAG_BELOW_NATS, attribute_below=ATTRIBUTE_BELOW_NATS, note=NOTE
     )
     return scorer_id
-
-
-def require_current_schema(store: Store) -> None:
-    """Raise WorkerError unless the database is at the revision that this version was written for."""
-    found, wanted = store.schema_revision(), head_revision()
-    if found != wanted:
-        message = f"the database is at revision {found or 'none'}, this version needs {wanted}: run gasp-worker migrate"
-        raise WorkerError(message)
 
 
 def _consume(  # the wiring of the consume role

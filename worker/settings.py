@@ -44,6 +44,11 @@ class Settings(BaseSettings):
     attribution_max_attempts: int = Field(5, ge=1)
     log_level: str = "info"
 
+    @property
+    def database(self) -> str:
+        """The database's URL with its password, for those who connect. Never to be shown."""
+        return self.database_url.get_secret_value()
+
     @field_validator("database_url")
     @classmethod
     def _postgres(cls, url: SecretStr) -> SecretStr:

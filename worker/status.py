@@ -7,7 +7,7 @@ from typing import Any
 
 from worker.broker.admin import BrokerAdmin
 from worker.settings import Settings
-from worker.store.store import Store
+from worker.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +62,4 @@ def read_status(settings: Settings, store: Store) -> Status:
 
 def _partition(partition: int, next_offset: int | None, beginning: int, end: int) -> PartitionStatus:
     reached = beginning if next_offset is None else next_offset
-    # Some brokers answer an end that is behind what was already read; nothing waits then.
-    return PartitionStatus(partition, next_offset, max(end, reached), max(0, end - reached))
+    return PartitionStatus(partition, next_offset, end, max(0, end - reached))

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.workers import Deployment
-from tests.integration.conftest import *  # noqa: F403
-from tests.integration.brokers import Broker
+from tests.brokers import Broker
 from tests.models import save_model
+from tests.workers import Deployment
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.exchanges import write_exchanges
-from tests.acceptance.workers import Deployment, wait_until
-from tests.integration.brokers import Broker
+from tests.brokers import Broker
+from tests.exchanges import write_exchanges
+from tests.workers import Deployment, wait_until
 from worker.embedded.databases import create_database, drop_database
 
 BAD_LINES = (
@@ -21,6 +22,10 @@ BAD_LINES = (
 )
 
 Deploy = Callable[..., Deployment]
+
+
+def has_rows(deployment: Deployment, count: int) -> bool:
+    return deployment.count("ledger") >= count
 
 
 def test_a_worker_killed_in_mid_run_leaves_the_tables_of_an_undisturbed_run(
@@ -39,7 +44,7 @@ def test_a_worker_killed_in_mid_run_leaves_the_tables_of_an_undisturbed_run(
     assert killed.run("replay", str(file)).returncode == 0
     for share in (10, 24):
         with killed.worker() as worker:
-            wait_until(lambda share=share: killed.count("ledger") >= share, what=f"{share} ledger rows")
+            wait_until(partial(has_rows, killed, share), what=f"{share} ledger rows")
             assert worker.end(signal.SIGKILL) == -signal.SIGKILL
     with killed.worker():
         killed.wait_settled(messages)

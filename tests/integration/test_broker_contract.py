@@ -13,9 +13,10 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import MemberToRemove
 from kafka.structs import MemberState
+from structlog.testing import capture_logs
 
 from tests.apache_kafka import ApacheKafka
-from tests.integration.brokers import DEADLINE_S, Broker, Group
+from tests.brokers import DEADLINE_S, Broker, Group
 from worker.broker.admin import BrokerAdmin, Cluster, NewTopic, ping
 from worker.broker.errors import (
     BrokerMisconfigured,
@@ -380,13 +381,19 @@ def test_an_offset_that_is_not_there_becomes_the_beginning(apache: Broker) -> No
 @pytest.mark.kafka
 def test_a_restart_of_the_broker_loses_nothing(apache: Broker, apache_node: ApacheKafka) -> None:
     topic = apache.create_topic()
-    with closing(Group(lambda: apache.source(topic))) as group, RecordSink(apache.bootstrap) as sink:
-        group.join()
+    with (
+        closing(Group(lambda: apache.source(topic))) as group,
+        RecordSink(apache.bootstrap) as sink,
+        capture_logs() as events,
+    ):
+        source = group.join()
         sink.send(topic, b"before")
         sink.flush(DEADLINE_S)
         group.run(lambda: len(group.records) == 1)
+        assert events == []
         apache_node.kill()
-        assert group.sources[0].poll(0.5) == []
+        group.run(lambda: [event["event"] for event in events] == ["kafka_unreachable"])
+        assert source.assignment() == {0}
         sink.send(topic, b"meanwhile")
         with pytest.raises(BrokerUnavailable):
             sink.flush(0.2)
@@ -396,6 +403,7 @@ def test_a_restart_of_the_broker_loses_nothing(apache: Broker, apache_node: Apac
         sink.flush(DEADLINE_S)
         group.run(lambda: len(group.records) == 3)
         assert group.values() == [b"before", b"meanwhile", b"after"]
+        assert events[-1]["event"] == "kafka_reachable"
 
 
 def test_a_broker_that_is_not_there_is_reported_soon() -> None:

@@ -62,4 +62,7 @@ def _refuses(bootstrap: str) -> bool:
         socket.create_connection((host, int(port)), timeout=1).close()
     except ConnectionRefusedError:
         return True
+    except (ConnectionResetError, TimeoutError):
+        # It was killed with us at the door.
+        return False
     return False

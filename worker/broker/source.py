@@ -41,9 +41,10 @@ class RecordSource:
     Rebalances are cooperative: a member keeps what it has, but for the partitions that move. The security settings
     are those of ``connection_settings``.
 
-    While the broker is away ``poll`` returns nothing and kafka-python connects again by itself. After an error the
-    consumer inside is closed, because kafka-python may spin for ever in the poll after one; every partition is
-    reported as revoked, and the next poll joins the group anew.
+    While the broker is away ``poll`` returns nothing, kafka-python connects again by itself, and the events
+    ``kafka_unreachable`` and ``kafka_reachable`` are logged. After an error the consumer inside is closed, because
+    kafka-python may spin for ever in the poll after one; every partition is reported as revoked, and the next poll
+    joins the group anew.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class RecordSource:
         self._ownership = Ownership()
         self._positions: dict[int, int] = {}
         self._member_id = ""
+        self._reachable = True
         self._committed = threading.Event()
         self._committed.set()
         with BrokerAdmin(bootstrap, client_id=client_id, security=security) as admin:
@@ -104,6 +106,7 @@ class RecordSource:
             fetched = consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
         except Exception as error:
             raise self._recover(error) from error
+        self._note_reachability()
         if self._was_away():
             return []
         records = [_record(one) for batch in fetched.values() for one in batch]
@@ -152,6 +155,11 @@ class RecordSource:
         consumer = self._consumer or self._open()
         with translated(f"cannot ask for the beginning of {self.topic}[{partition}]"):
             return int(consumer.beginning_offsets([place], timeout_ms=int(QUESTION_TIMEOUT_S * 1000))[place])
+
+    def broker_end_offset(self, partition: int) -> int:
+        """The offset after the last record, as the broker says now. Raises BrokerUnavailable, TopicMissing."""
+        with BrokerAdmin(self._bootstrap, security=self._security) as admin:
+            return admin.end_offsets(self.topic)[partition]
 
     def end_offset(self, partition: int) -> int | None:
         """The offset after the last record, as of the last fetch; None before the first one."""
@@ -213,6 +221,17 @@ class RecordSource:
         if gap is not None:
             return RecordsUnreadable(self.topic, gap.partition, gap.offset, gap.next_offset)
         return broker_error(error, f"cannot read topic {self.topic}; the consumer is rebuilt")
+
+    def _note_reachability(self) -> None:
+        """Log when a member loses its last connection, and when it has one again."""
+        if self._client is None or self.generation() < 0:
+            return
+        nodes = [node.node_id for node in self._client.cluster.brokers()]
+        # The coordinator's connection goes by a name of its own.
+        reachable = any(self._client.connected(name) for node in nodes for name in (node, f"coordinator-{node}"))
+        if reachable != self._reachable:
+            self._reachable = reachable
+            log.warning("kafka_reachable" if reachable else "kafka_unreachable", topic=self.topic)
 
     def _was_away(self) -> bool:
         """Whether the group dropped us and let us in again, so that others may have owned what we kept.

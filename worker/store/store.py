@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Self
 
 from sqlalchemy import Engine
 
@@ -22,6 +23,12 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the idle connections. Those in use close when their call ends."""

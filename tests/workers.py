@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from tests.integration.brokers import Broker
+from tests.brokers import Broker
 
 DEADLINE_S = 90.0
 LOOK_S = 0.05
@@ -113,7 +113,12 @@ class Deployment:
         """What the database answers."""
         address = self.database_url.replace("postgresql+psycopg://", "postgresql://")
         with psycopg.connect(address, row_factory=dict_row) as connection:
-            return connection.execute(query, parameters).fetchall()  # type: ignore[arg-type]  # literal in each test
+            return connection.execute(query, parameters).fetchall()
+
+    def execute(self, statement: str) -> None:
+        """Change the database behind the worker's back."""
+        with psycopg.connect(self.database_url.replace("postgresql+psycopg://", "postgresql://")) as connection:
+            connection.execute(statement)
 
     def count(self, table: str) -> int:
         """Rows of a table."""

@@ -1,0 +1,189 @@
+"""The poll loop on a real broker and database, with a scorer that waits at a gate."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from gasp_core.grounding import AnswerGrounding, Exchange, Method
+from gasp_core.model import LanguageModel, load_model
+from gasp_core.scorer import GroundingScorer
+from tests.brokers import Broker
+from tests.exchanges import exchange
+from tests.models import save_model
+from tests.workers import wait_until
+from worker.broker.sink import RecordSink
+from worker.broker.source import RecordSource
+from worker.consume import Consumer
+from worker.dead_letters import DeadLetters
+from worker.engine import Engine
+from worker.ingest import Ingest
+from worker.records import Record
+from worker.service import register
+from worker.settlement import Advance, Outcome, Settled, Settlement
+from worker.store import Store
+
+MESSAGES = 12
+BATCH = 4
+
+
+class GatedScorer(GroundingScorer):
+    """Scores as it should, once the gate is open. ``fails_on`` is an answer's beginning that breaks it."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__(model)
+        self.gate = threading.Event()
+        self.reached = threading.Event()
+        self.fails_on = "nothing begins like this"
+
+    def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:
+        """Wait, then score."""
+        self.reached.set()
+        assert self.gate.wait(60)
+        if any(one.answer.startswith(self.fails_on) for one in exchanges):
+            raise RuntimeError("the device is unhappy")
+        return super().score(exchanges, method)
+
+
+class CountingSource(RecordSource):
+    """Counts its polls."""
+
+    polls = 0
+
+    def poll(self, timeout_s: float, max_records: int | None = None) -> list[Record]:
+        """Count and poll."""
+        self.polls += 1
+        return super().poll(timeout_s, max_records)
+
+
+@dataclass
+class Loop:
+    """A consumer that runs in a thread of its own."""
+
+    source: CountingSource
+    scorer: GatedScorer
+    scorer_id: int
+    topic: str
+    dead_letter_topic: str
+    settled: list[Settled] = field(default_factory=list)
+
+    def outcomes(self) -> int:
+        """Records booked by this loop."""
+        return sum(sum(one.counts.values()) for one in self.settled)
+
+
+@pytest.fixture(scope="session")
+def gated_model(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
+    return load_model(str(save_model(tmp_path_factory.mktemp("gated") / "tiny")), device="cpu")
+
+
+@contextmanager
+def running(broker: Broker, store: Store, model: LanguageModel) -> Iterator[Loop]:
+    """Messages in a topic, and a consumer on it."""
+    stop = threading.Event()
+    topic, dead_letter_topic = broker.create_topic(), broker.create_topic()
+    broker.send(topic, [json.dumps(exchange(number)).encode() for number in range(MESSAGES)])
+    scorer = GatedScorer(model)
+    with ExitStack() as stack:
+        sink = stack.enter_context(RecordSink(broker.bootstrap))
+        source = CountingSource(
+            broker.bootstrap, topic, f"group-of-{topic}", session_timeout_ms=broker.session_timeout_ms
+        )
+        stack.callback(source.close)
+        loop = Loop(source, scorer, register(store, scorer), topic, dead_letter_topic)
+        ingest = Ingest(
+            store=store,
+            scorer=scorer,
+            scorer_id=loop.scorer_id,
+            dead_letters=DeadLetters(sink, dead_letter_topic, 1_000_000),
+            max_message_bytes=1_000_000,
+            default_app="default",
+            stop=stop,
+        )
+        engine = stack.enter_context(Engine[Settled](None, 0.1))
+        consumer = Consumer(
+            source=source,
+            store=store,
+            ingest=ingest,
+            engine=engine,
+            topic=topic,
+            owner="test",
+            batch_messages=BATCH,
+            stop=stop,
+            on_settled=loop.settled.append,
+        )
+        thread = threading.Thread(target=consumer.run)
+        thread.start()
+        try:
+            yield loop
+        finally:
+            scorer.gate.set()
+            stop.set()
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def test_the_consumer_polls_on_with_its_partitions_paused_while_a_batch_is_scored(
+    broker: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(broker, store, gated_model) as loop:
+        assert loop.scorer.reached.wait(60)
+        generation, polls = loop.source.generation(), loop.source.polls
+        wait_until(lambda: loop.source.polls > polls + 20, what="20 polls while the scorer waits")
+        assert loop.source.paused() == loop.source.assignment() == {0}
+        assert loop.settled == []
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
+        assert loop.source.generation() == generation
+    assert store.positions(loop.topic) == {0: MESSAGES}
+    assert store.outcome_counts() == {(Outcome.SCORED, None): MESSAGES}
+
+
+def test_a_worker_that_no_longer_owns_a_partition_writes_nothing_of_it_and_goes_on_behind_the_other(
+    broker: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(broker, store, gated_model) as loop:
+        assert loop.scorer.reached.wait(60)
+        # Meanwhile somebody else has booked the first six as what they are not.
+        others = [
+            Settlement(Record(loop.topic, 0, offset, None, None), Outcome.DEAD_LETTERED, "null_value")
+            for offset in range(6)
+        ]
+        store.settle(loop.scorer_id, others, [Advance(loop.topic, 0, 0, 6)])
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES - 6, what="the rest")
+    assert loop.settled[0].fenced == ((loop.topic, 0),)
+    assert store.outcome_counts() == {
+        (Outcome.DEAD_LETTERED, "null_value"): 6,
+        (Outcome.SCORED, None): MESSAGES - 6,
+    }
+    assert store.positions(loop.topic) == {0: MESSAGES}
+
+
+def test_an_exchange_that_breaks_the_scorer_is_a_dead_letter_and_its_neighbours_are_scored(
+    tansu: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(tansu, store, gated_model) as loop:
+        loop.scorer.fails_on = str(exchange(2)["answer"])
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
+    assert store.outcome_counts() == {
+        (Outcome.DEAD_LETTERED, "scoring_failed"): 1,
+        (Outcome.SCORED, None): MESSAGES - 1,
+    }
+
+
+def test_what_was_judged_before_is_not_scored_again(tansu: Broker, store: Store, gated_model: LanguageModel) -> None:
+    with running(tansu, store, gated_model) as loop:
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
+        loop.scorer.gate.clear()
+        tansu.send(loop.topic, [json.dumps(exchange(number)).encode() for number in range(MESSAGES)])
+        # The gate is closed, so only what needs no scoring comes through.
+        wait_until(lambda: loop.outcomes() == 2 * MESSAGES, what="the duplicates")
+    assert store.outcome_counts()[(Outcome.SKIPPED, "duplicate")] == MESSAGES
