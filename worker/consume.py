@@ -74,12 +74,16 @@ class Consumer:
             if self._engine.fault is not None:
                 raise RuntimeError("the engine thread ended") from self._engine.fault
             try:
-                outlast(self._step, name="poll", stop=self._stop)
-            except RecordsUnreadable as gap:
-                self._skip(gap)
+                self._step_or_skip()
             except Stopped:
                 # The broker is gone and we were told to stop: what is in flight need not be committed to Kafka.
                 break
+
+    def _step_or_skip(self) -> None:
+        try:
+            outlast(self._step, name="poll", stop=self._stop)
+        except RecordsUnreadable as gap:
+            self._skip(gap)
 
     def _step(self) -> None:
         records = self._source.poll(BUSY_POLL_S if self._flight else POLL_S, self._batch_messages)
@@ -186,7 +190,8 @@ class Consumer:
         The source has dropped its partitions and joins again; until Postgres stands right before the gap, the records
         in front of it are read and settled first, and the next poll brings us back here.
         """
-        if self._store.positions(gap.topic).get(gap.partition) != gap.offset:
+        positions = outlast(lambda: self._store.positions(gap.topic), name="positions", stop=self._stop)
+        if positions.get(gap.partition) != gap.offset:
             log.info("unreadable_ahead", partition=gap.partition, offset=gap.offset)
             return
         advance = Advance(gap.topic, gap.partition, gap.offset, gap.next_offset, owner=self._owner)

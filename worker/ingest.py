@@ -12,6 +12,7 @@ import structlog
 
 from gasp_core.grounding import AnswerGrounding, Exchange, Passage
 from gasp_core.scorer import GroundingScorer
+from schemas.dead_letter import RejectReason
 from schemas.decoding import Decoded, Rejected
 from schemas.interaction import Interaction
 from worker.backoff import outlast
@@ -24,9 +25,6 @@ from worker.store import Store
 from worker.store.errors import StoreRejected
 
 DUPLICATE = "duplicate"
-SCORING_FAILED = "scoring_failed"
-STORE_REJECTED = "store_rejected"
-UNREADABLE = "unreadable"
 
 log = structlog.get_logger(__name__)
 
@@ -85,7 +83,7 @@ class Ingest:
 
     def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
         """Dead-letter records whose bytes cannot be had, by reference."""
-        unreadable = [Settlement(record, Outcome.DEAD_LETTERED, UNREADABLE) for record in records]
+        unreadable = [Settlement(record, Outcome.DEAD_LETTERED, RejectReason.UNREADABLE) for record in records]
         return self._store_all(unreadable, [advance])
 
     def _store_all(self, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
@@ -137,7 +135,7 @@ class Ingest:
 
 
 def _rejected(settlement: Settlement, error: StoreRejected) -> Settlement:
-    return Settlement(settlement.record, Outcome.DEAD_LETTERED, STORE_REJECTED, error.constraint or "")
+    return Settlement(settlement.record, Outcome.DEAD_LETTERED, RejectReason.STORE_REJECTED, error.constraint or "")
 
 
 def merge(results: Sequence[Settled]) -> Settled:
@@ -172,7 +170,7 @@ def _settlement(
     if grounding is None:
         return Settlement(record, Outcome.SKIPPED, DUPLICATE, decoded=item)
     if isinstance(grounding, Unscorable):
-        return Settlement(record, Outcome.DEAD_LETTERED, SCORING_FAILED, grounding.error)
+        return Settlement(record, Outcome.DEAD_LETTERED, RejectReason.SCORING_FAILED, grounding.error)
     verdict = judge(grounding, threshold_for(item.interaction.app, thresholds))
     if grounding.skip_reason is not None:
         return Settlement(

@@ -23,8 +23,10 @@ def _partition_lines(status: Status) -> Iterator[str]:
     yield f"{status.topic}: {status.lag} messages wait"
     yield f"{'partition':>9} {'next':>10} {'end':>10} {'lag':>10}"
     for partition in status.partitions:
+        beyond = partition.next_offset is not None and partition.next_offset > partition.end_offset
+        note = "  beyond the end: topic created anew, or another cluster's database" if beyond else ""
         reached = "-" if partition.next_offset is None else str(partition.next_offset)
-        yield f"{partition.partition:>9} {reached:>10} {partition.end_offset:>10} {partition.lag:>10}"
+        yield f"{partition.partition:>9} {reached:>10} {partition.end_offset:>10} {partition.lag:>10}{note}"
 
 
 def _count_lines(status: Status) -> Iterator[str]:

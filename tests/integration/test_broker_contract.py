@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import MemberToRemove
 from kafka.structs import MemberState
 from structlog.testing import capture_logs
@@ -216,7 +216,7 @@ def test_what_does_not_fit_is_refused_by_size(broker: Broker) -> None:
 def test_records_that_cannot_be_decoded_are_fenced_in_and_passed(broker: Broker, group_on: GroupOn) -> None:
     topic = broker.create_topic()
     broker.send(topic, [b"before"])
-    _send_a_batch_with_a_header_that_is_not_text(broker, topic)
+    broker.send_undecodable(topic)
     broker.send(topic, [b"after"])
     group = group_on(topic)
     source = group.join()
@@ -459,17 +459,3 @@ def _committed(broker: Broker, group: str, topic: str) -> int | None:
         return offset
     finally:
         consumer.close()
-
-
-def _send_a_batch_with_a_header_that_is_not_text(broker: Broker, topic: str) -> None:
-    class NotText(str):
-        __slots__ = ()
-
-        def encode(self, *_: object) -> bytes:
-            return b"\xff\xfe"
-
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, linger_ms=500)
-    producer.send(topic, b"first of the batch")
-    producer.send(topic, b"poison", headers=[(NotText("name"), b"value")])
-    producer.send(topic, b"hidden behind it")
-    producer.close()

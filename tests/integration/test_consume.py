@@ -187,3 +187,18 @@ def test_what_was_judged_before_is_not_scored_again(tansu: Broker, store: Store,
         # The gate is closed, so only what needs no scoring comes through.
         wait_until(lambda: loop.outcomes() == 2 * MESSAGES, what="the duplicates")
     assert store.outcome_counts()[(Outcome.SKIPPED, "duplicate")] == MESSAGES
+
+
+def test_records_that_no_client_can_decode_are_dead_letters_in_their_place(
+    broker: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(broker, store, gated_model) as loop:
+        broker.send_undecodable(loop.topic)
+        broker.send(loop.topic, [json.dumps(exchange(number)).encode() for number in range(MESSAGES, MESSAGES + 3)])
+        loop.scorer.gate.set()
+        wait_until(lambda: store.positions(loop.topic) == {0: MESSAGES + 6}, what="the last position")
+    assert store.outcome_counts() == {
+        (Outcome.SCORED, None): MESSAGES + 3,
+        (Outcome.DEAD_LETTERED, "invalid_json"): 1,
+        (Outcome.DEAD_LETTERED, "unreadable"): 2,
+    }

@@ -1,0 +1,149 @@
+"""Where a worker's time goes: the model, or everything around it. `make bench-pipeline`.
+
+A worker's poll loop settles messages from the embedded broker into the embedded PostgreSQL, two passes each, with the
+packaged model. Time outside the model is what polling, decoding, judging and storing add to it. Writes
+build/bench/pipeline.json.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from gasp_core.grounding import AnswerGrounding, Exchange, Method
+from gasp_core.model import load_model
+from gasp_core.packaged import PACKAGED_MODEL, resolve_model
+from gasp_core.scorer import GroundingScorer
+from migrations.upgrade import upgrade
+from worker.broker.admin import BrokerAdmin, NewTopic
+from worker.broker.sink import RecordSink
+from worker.broker.source import RecordSource
+from worker.consume import Consumer
+from worker.dead_letters import DeadLetters
+from worker.embedded.broker import embedded_broker
+from worker.embedded.postgres import embedded_postgres
+from worker.engine import Engine
+from worker.ingest import Ingest
+from worker.logs import configure_logs
+from worker.service import register
+from worker.settlement import Settled
+from worker.store import Store, open_store
+
+SAMPLES = Path("worker/samples.jsonl")
+OUTPUT = Path("build/bench/pipeline.json")
+TOPIC, DEAD_LETTERS = "interactions", "dead-letters"
+
+
+class TimedScorer(GroundingScorer):
+    """Counts the seconds that are spent in it, and when it was first asked."""
+
+    seconds = 0.0
+    first_asked_at: float | None = None
+
+    def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:
+        """Score and count."""
+        started = time.monotonic()
+        self.first_asked_at = self.first_asked_at or started
+        try:
+            return super().score(exchanges, method)
+        finally:
+            self.seconds += time.monotonic() - started
+
+
+def main(
+    messages: Annotated[int, typer.Option(min=1, help="Messages to settle.")] = 200,
+    batch: Annotated[int, typer.Option(min=1, help="Messages in a batch.")] = 16,
+) -> None:
+    """Run and report."""
+    configure_logs("error")
+    scorer = TimedScorer(load_model(resolve_model(PACKAGED_MODEL)))
+    with ExitStack() as stack:
+        bootstrap = stack.enter_context(embedded_broker())
+        directory = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        url = stack.enter_context(embedded_postgres(Path(directory)))
+        upgrade(url)
+        with BrokerAdmin(bootstrap) as admin:
+            admin.create_topics([NewTopic(TOPIC, 2), NewTopic(DEAD_LETTERS, 1)])
+        store = stack.enter_context(open_store(url, application_name="gasp-bench"))
+        sink = stack.enter_context(RecordSink(bootstrap))
+        send(sink, messages)
+        wall_s = consume(bootstrap, store, sink, scorer, messages=messages, batch=batch)
+    outside_s = wall_s - scorer.seconds
+    report = {
+        "messages": messages,
+        "wall_s": wall_s,
+        "model_s": scorer.seconds,
+        "outside_model_s": outside_s,
+        "outside_model_ms_per_message": 1000 * outside_s / messages,
+        "outside_model_share": outside_s / wall_s,
+    }
+    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
+    OUTPUT.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    for name, value in report.items():
+        print(f"{name:<30} {value:.4g}")
+
+
+def send(sink: RecordSink, messages: int) -> None:
+    """Send the samples over and over, each time under new ids."""
+    rows = [json.loads(line) for line in SAMPLES.read_text(encoding="utf-8").splitlines()]
+    for number in range(messages):
+        row = rows[number % len(rows)]
+        row = row | {"interaction_id": f"{row['interaction_id']}-{number}"}
+        sink.send(TOPIC, json.dumps(row).encode(), key=row["interaction_id"].encode())
+    sink.flush(60)
+
+
+def consume(bootstrap: str, store: Store, sink: RecordSink, scorer: TimedScorer, *, messages: int, batch: int) -> float:
+    """Settle all messages; gives the seconds from the first batch to the last row."""
+    stop = threading.Event()
+    done = 0
+    ended_at = 0.0
+    with ExitStack() as stack:
+        progress = stack.enter_context(Progress())
+        task = progress.add_task("settling", total=messages)
+
+        def count(settled: Settled) -> None:
+            nonlocal done, ended_at
+            done += sum(settled.counts.values())
+            progress.update(task, completed=done)
+            if done >= messages:
+                ended_at = time.monotonic()
+                stop.set()
+
+        source = RecordSource(bootstrap, TOPIC, "bench", session_timeout_ms=2_000, max_poll_records=batch)
+        stack.callback(source.close)
+        ingest = Ingest(
+            store=store,
+            scorer=scorer,
+            scorer_id=register(store, scorer),
+            dead_letters=DeadLetters(sink, DEAD_LETTERS, 1_000_000),
+            max_message_bytes=1_000_000,
+            default_app="default",
+            stop=stop,
+        )
+        engine = stack.enter_context(Engine[Settled](None, 0.1))
+        Consumer(
+            source=source,
+            store=store,
+            ingest=ingest,
+            engine=engine,
+            topic=TOPIC,
+            owner="bench",
+            batch_messages=batch,
+            stop=stop,
+            on_settled=count,
+        ).run()
+    return ended_at - (scorer.first_asked_at or ended_at)
+
+
+if __name__ == "__main__":
+    typer.run(main)
