@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gasp_core.errors import GaspError
 from gasp_core.grounding import AnswerGrounding, Exchange, Method, SentenceGrounding
-from gasp_core.items import Item, read_items, write_records
+from gasp_core.items import Item, read_items, require_writable, write_records
 from gasp_core.packaged import PACKAGED_MODEL
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grounding scores for the sentences of RAG answers.")
@@ -62,6 +62,8 @@ def detect(
     from gasp_core.plan import Limits
     from gasp_core.scorer import GroundingScorer
 
+    # A wrong path is better known before the hours of scoring than after.
+    require_writable(str(output))
     items = read_items(str(source))
     scorer = GroundingScorer(
         load_model(resolve_model(model), device=device, dtype=dtype),

@@ -14,6 +14,7 @@ from gasp_core.grounding import Exchange, Passage
 
 CONTEXT_NAMES = ("passages", "contexts", "context")
 QUESTION_NAMES = ("query", "question")
+SUFFIXES = (".jsonl", ".csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +33,31 @@ def read_items(path: str) -> list[Item]:
     return [_item(path, line, row) for line, row in _rows(path)]
 
 
+def require_writable(path: str) -> None:
+    """Raise InputError unless ``path`` is a ``.jsonl`` or ``.csv`` file in a folder that exists."""
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise InputError(path, 0, "the output must be a .jsonl or .csv file")
+    if not Path(path).parent.is_dir():
+        raise InputError(path, 0, "its folder does not exist")
+
+
 def write_records(records: Sequence[Mapping[str, Any]], path: str) -> None:
-    """Write records to a ``.jsonl`` or ``.csv`` file. Raises InputError for another suffix."""
-    suffix = Path(path).suffix.lower()
-    if suffix == ".jsonl":
+    """Write records to a ``.jsonl`` or ``.csv`` file. Raises InputError if ``require_writable`` does."""
+    require_writable(path)
+    if Path(path).suffix.lower() == ".jsonl":
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         Path(path).write_text("".join(lines), encoding="utf-8")
-    elif suffix == ".csv":
+    else:
         names = list(dict.fromkeys(name for record in records for name in record))
         with Path(path).open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, names)
             writer.writeheader()
             writer.writerows(records)
-    else:
-        raise InputError(path, 0, "the output must be a .jsonl or .csv file")
 
 
 def _rows(path: str) -> list[tuple[int, Mapping[str, Any]]]:
     suffix = Path(path).suffix.lower()
-    if suffix not in {".jsonl", ".csv"}:
+    if suffix not in SUFFIXES:
         raise InputError(path, 0, "the input must be a .jsonl or .csv file")
     try:
         # Line ends are left alone: a quoted CSV field may hold some of its own.

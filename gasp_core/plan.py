@@ -47,9 +47,9 @@ def plan_exchange(
 ) -> Plan | None:
     """Lay the exchange out for scoring, or give None if the question leaves no room for context and answer."""
     answer_ids, answer_spans = _encode_answer(exchange.answer, model, template)
-    head = model.beginning() + model.encode(template.head).ids
+    beginning, head = model.beginning(), model.encode(template.head).ids
     tail = model.encode(template.question_segment(exchange.question)).ids
-    room = model.window - len(head) - len(tail)
+    room = model.window - len(beginning) - len(head) - len(tail)
     if room < model.window // 4:
         return None
     texts = _segment_texts(exchange, chunks, template)
@@ -60,7 +60,7 @@ def plan_exchange(
     context_room = min(room - len(scored_ids), limits.max_context_tokens or room)
     kept = _fit(segments, context_room)
     groups = tuple(sorted({chunks[index].group for index in range(len(kept))})) if leave_one_out else ()
-    frame = _Frame(model, template, head, tail, exchange.question)
+    frame = _Frame(model, template, beginning, head, tail, exchange.question)
     cut = sum(map(len, kept)) < context_tokens
 
     def prompt(indices: Sequence[int]) -> list[int]:
@@ -94,16 +94,18 @@ class _Frame:
 
     model: LanguageModel
     template: PromptTemplate
+    beginning: list[int]
     head: list[int]
     tail: list[int]
     question: str
 
     def segmented(self, segments: Sequence[list[int]]) -> list[int]:
-        return self.head + [token for segment in segments for token in segment] + self.tail
+        head = self.head if segments or self.template.keeps_head else []
+        return self.beginning + head + [token for segment in segments for token in segment] + self.tail
 
     def spliced(self, context: str) -> list[int]:
         text = self.template.head + context + self.template.question_segment(self.question)
-        return self.model.beginning() + self.model.encode(text).ids
+        return self.beginning + self.model.encode(text).ids
 
 
 def _encode_answer(

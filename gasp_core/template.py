@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class PromptTemplate:
     r"""One layout: ``head | chunk … chunk | tail(question) | answer``.
 
-    No context means that every chunk is removed; head and tail stay. ``separator`` follows the last chunk of each
-    passage. ``answer_prefix`` is put before the answer when that is tokenised, so that its first word is tokenised as
+    No context means that every chunk is removed, and with them the head unless ``keeps_head``. ``separator`` follows
+    the last chunk of each passage. ``answer_prefix`` is put before the answer when that is tokenised, so that its first word is tokenised as
     a word inside a text. With ``spliced`` the prompt is tokenised as one string, once per variant; otherwise each
     segment is tokenised once and a removed chunk removes exactly its tokens.
     """
@@ -21,6 +21,7 @@ class PromptTemplate:
     tail: str
     answer_prefix: str
     spliced: bool = False
+    keeps_head: bool = False
 
     def question_segment(self, question: str) -> str:
         """The text between the context and the answer."""
@@ -43,4 +44,5 @@ GASP_RAG = PromptTemplate(
     tail="\n\nQuestion: {question}\n\nAnswer: ",
     answer_prefix="",
     spliced=True,
+    keeps_head=True,
 )

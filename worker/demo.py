@@ -47,6 +47,8 @@ def run_demo(source: Path | None, *, limit: int | None, json_output: Path | None
     """
     if source is not None and not source.is_file():
         raise InputFileError(f"{source}: no such file")
+    if json_output is not None and not json_output.parent.is_dir():
+        raise InputFileError(f"{json_output.parent}: no such folder")
     console = Console(stderr=True)
     started = time.monotonic()
     with ExitStack() as stack:
