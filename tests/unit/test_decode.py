@@ -61,7 +61,7 @@ def test_the_names_of_the_bad_inputs_are_unique() -> None:
 
 
 def test_every_reason_that_decoding_can_give_has_a_bad_input() -> None:
-    found_later = {RejectReason.SCORING_FAILED, RejectReason.STORE_REJECTED}
+    found_later = {RejectReason.SCORING_FAILED, RejectReason.STORE_REJECTED, RejectReason.UNREADABLE}
     assert {case.outcome for case in BAD_INPUTS if case.is_dead_letter} == set(RejectReason) - found_later
 
 
