@@ -103,6 +103,7 @@ class RecordSource:
         """
         consumer = self._consumer or self._open()
         try:
+            _raise_parked_error(consumer)
             fetched = consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
         except Exception as error:
             raise self._recover(error) from error
@@ -263,6 +264,17 @@ def _wait_for_metadata(client: KafkaNetClient, topic: str) -> None:
         answered = threading.Event()
         client.cluster.request_update().add_both(lambda _, answered=answered: answered.set())
         answered.wait(_METADATA_WAIT_S)
+
+
+def _raise_parked_error(consumer: KafkaConsumer) -> None:
+    """Raise the error that the last poll met behind the records it returned.
+
+    kafka-python keeps it for its next poll, but forgets it if the partition was paused or sought meanwhile, and then
+    spins for ever on a batch that is used up.
+    """
+    parked = getattr(consumer._fetcher, "_next_in_line_exception_metadata", None)  # noqa: SLF001 - nothing public tells
+    if parked is not None:
+        raise parked.exception
 
 
 def _record(fetched: Any) -> Record:  # noqa: ANN401 - kafka-python's ConsumerRecord
