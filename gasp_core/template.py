@@ -10,9 +10,9 @@ class PromptTemplate:
     r"""One layout: ``head | chunk … chunk | tail(question) | answer``.
 
     No context means that every chunk is removed, and with them the head unless ``keeps_head``. ``separator`` follows
-    the last chunk of each passage. ``answer_prefix`` is put before the answer when that is tokenised, so that its first word is tokenised as
-    a word inside a text. With ``spliced`` the prompt is tokenised as one string, once per variant; otherwise each
-    segment is tokenised once and a removed chunk removes exactly its tokens.
+    the last chunk of each passage. ``answer_prefix`` is put before the answer when that is tokenised, so that its
+    first word is tokenised as a word inside a text. With ``spliced`` the prompt is tokenised as one string, once per
+    variant; otherwise each segment is tokenised once and a removed chunk removes exactly its tokens.
     """
 
     name: str
