@@ -6,8 +6,9 @@ Loads safetensors weights only and runs no code that comes with a model.
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,8 @@ def convert_gguf(gguf: Path, folder: Path) -> None:
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    with _quiet():
+    # The GGUF reader has a progress bar of its own that no setting of transformers reaches.
+    with _quiet(), redirect_stderr(io.StringIO()):
         tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), gguf_file=gguf.name)
         source: Any = AutoModelForCausalLM.from_pretrained(str(gguf.parent), gguf_file=gguf.name, dtype=torch.float32)
         settings = source.config.to_dict()
