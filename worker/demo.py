@@ -133,14 +133,13 @@ def _watch(store: Store, sent: int, worker: threading.Thread, console: Console) 
     with Progress(*columns, console=console) as progress:
         scoring = progress.add_task("scoring", total=sent)
         attributing = progress.add_task("attributing", total=None)
-        jobs = 0
         while worker.is_alive():
             settled = sum(store.outcome_counts().values())
             backlog = store.backlog()
             open_jobs = backlog.waiting + backlog.running
-            jobs = max(jobs, open_jobs)
+            closed_jobs = backlog.done + backlog.failed
             progress.update(scoring, completed=settled)
-            progress.update(attributing, completed=jobs - open_jobs, total=jobs or None)
+            progress.update(attributing, completed=closed_jobs, total=open_jobs + closed_jobs or None)
             if settled >= sent and not open_jobs:
                 return
             worker.join(LOOK_S)

@@ -56,7 +56,12 @@ def read_status(settings: Settings, store: Store) -> Status:
             str(outcome) if reason is None else f"{outcome}:{reason}": count
             for (outcome, reason), count in sorted(store.outcome_counts().items(), key=str)
         },
-        attribution={"waiting": backlog.waiting, "running": backlog.running, "failed": backlog.failed},
+        attribution={
+            "waiting": backlog.waiting,
+            "running": backlog.running,
+            "failed": backlog.failed,
+            "done": backlog.done,
+        },
     )
 
 

@@ -40,11 +40,12 @@ class AttributionJob:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How many attribution jobs are not done. ``waiting`` includes those that back off."""
+    """How many attribution jobs are in each state. ``waiting`` includes those that back off."""
 
     waiting: int = 0
     running: int = 0
     failed: int = 0
+    done: int = 0
 
 
 def claim_job(
@@ -91,8 +92,8 @@ def reap_leases(connection: Connection) -> int:
 
 
 def backlog(connection: Connection) -> Backlog:
-    """Count the jobs that are not done."""
-    counted = select(_jobs.state, func.count().label("jobs")).where(_jobs.state != "done").group_by(_jobs.state)
+    """Count the jobs by state."""
+    counted = select(_jobs.state, func.count().label("jobs")).group_by(_jobs.state)
     return Backlog(**{row.state: row.jobs for row in connection.execute(counted)})
 
 

@@ -112,7 +112,7 @@ class Store:
             return jobs.reap_leases(connection)
 
     def backlog(self) -> jobs.Backlog:
-        """How many attribution jobs wait, run and have failed."""
+        """How many attribution jobs wait, run, have failed and are done."""
         with transaction(self._engine) as connection:
             return jobs.backlog(connection)
 
