@@ -17,6 +17,8 @@ import psycopg
 from psycopg.rows import dict_row
 
 from tests.brokers import Broker
+from worker.broker.sink import RecordSink
+from worker.replay import replay_file
 
 DEADLINE_S = 90.0
 LOOK_S = 0.05
@@ -96,6 +98,11 @@ class Deployment:
             timeout=DEADLINE_S,
             check=False,
         )
+
+    def replay(self, file: Path) -> None:
+        """Send a file's lines, as the command does but without waiting for its process."""
+        with RecordSink(self.broker.bootstrap) as sink:
+            replay_file(file, sink, self.topic)
 
     @contextmanager
     def worker(self, roles: str = "consume,attribute,jobs") -> Iterator[Worker]:

@@ -61,9 +61,9 @@ def letters_of(deployment: Deployment, count: int) -> list[Record]:
 
 
 def test_every_bad_input_has_its_named_outcome_and_the_good_ones_between_are_scored(
-    broker: Broker, deploy: Deploy
+    tansu: Broker, deploy: Deploy
 ) -> None:
-    deployment = deploy(broker, max_message_bytes=MAX_MESSAGE_BYTES, batch_messages=32)
+    deployment = deploy(tansu, max_message_bytes=MAX_MESSAGE_BYTES, batch_messages=32)
     inputs = [*BAD_INPUTS, *LONG_INPUTS]
     with sent_inputs(deployment, inputs) as by_offset, deployment.worker() as worker:
         deployment.wait_settled(2 * len(inputs))
@@ -118,27 +118,6 @@ def check_letter(letter: Record, item: BadInput, by_offset: dict[int, BadInput])
 def assert_no_text_in(log: str) -> None:
     for fragment in ("amplifier", "warranty", "Brellow", "museum of", "penguins"):
         assert fragment not in log
-
-
-def test_a_store_that_refuses_one_row_gets_the_others_and_the_refused_becomes_a_dead_letter(
-    tansu: Broker, deploy: Deploy
-) -> None:
-    deployment = deploy(tansu, batch_messages=32)
-    # A rule of somebody's own on the table: what the database refuses is not ours to foresee.
-    deployment.execute("ALTER TABLE interactions ADD CONSTRAINT ck_no_sevens CHECK (interaction_id <> 'museum-7')")
-    with RecordSink(tansu.bootstrap) as sink:
-        for number in range(12):
-            sink.send(deployment.topic, json.dumps(exchange(number)).encode())
-        sink.flush(30)
-    with deployment.worker():
-        deployment.wait_settled(12)
-    assert deployment.rows(
-        "SELECT outcome, reason, detail, count(*)::int AS n FROM ledger GROUP BY 1, 2, 3 ORDER BY n"
-    ) == [
-        {"outcome": "dead_lettered", "reason": "store_rejected", "detail": "ck_no_sevens", "n": 1},
-        {"outcome": "scored", "reason": None, "detail": None, "n": 11},
-    ]
-    assert len(letters_of(deployment, 1)) == 1
 
 
 @pytest.mark.parametrize("missing", ["topic", "table"])

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
+import psycopg
 import pytest
 
 from gasp_core.grounding import AnswerGrounding, Exchange, Method
@@ -202,3 +203,19 @@ def test_records_that_no_client_can_decode_are_dead_letters_in_their_place(
         (Outcome.DEAD_LETTERED, "invalid_json"): 1,
         (Outcome.DEAD_LETTERED, "unreadable"): 2,
     }
+
+
+def test_a_row_that_the_database_refuses_is_a_dead_letter_and_the_rest_of_its_batch_is_stored(
+    tansu: Broker, store: Store, database_url: str, gated_model: LanguageModel
+) -> None:
+    # A rule of somebody's own on the table: what a database refuses is not ours to foresee.
+    with psycopg.connect(database_url.replace("postgresql+psycopg://", "postgresql://")) as connection:
+        connection.execute("ALTER TABLE interactions ADD CONSTRAINT no_sevens CHECK (interaction_id <> 'museum-7')")
+    with running(tansu, store, gated_model) as loop:
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
+    assert store.outcome_counts() == {
+        (Outcome.DEAD_LETTERED, "store_rejected"): 1,
+        (Outcome.SCORED, None): MESSAGES - 1,
+    }
+    assert store.positions(loop.topic) == {0: MESSAGES}
