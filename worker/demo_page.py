@@ -33,7 +33,7 @@ def print_verdicts(store: Store, *, elapsed_s: float) -> None:
         totals["flagged"] += sum(row.flagged is True for row in sentences)
         totals["unscored"] += sum(row.gap is None for row in sentences)
     console.print(_totals(store, totals, elapsed_s))
-    console.print(FURTHER, highlight=False)
+    console.print(FURTHER, highlight=False, soft_wrap=True)
 
 
 def write_json(store: Store, path: Path) -> None:
