@@ -56,11 +56,15 @@ class KafkaCannotRun(Exception):  # noqa: N818 - the reason that a skipped test 
     """Java, Maven or the jars cannot be had here; the message says which."""
 
 
+class KafkaFailedError(Exception):
+    """Everything is there and the node does not start all the same. That is no reason to skip a test."""
+
+
 class ApacheKafka:
     """A node on fixed loopback ports with its data in ``directory``; it may be ended and started again."""
 
     def __init__(self, directory: Path, jars: Path) -> None:
-        """Format the storage. Raises KafkaCannotRun."""
+        """Format the storage. Raises KafkaCannotRun for a Java that is too old, KafkaFailedError."""
         port, controller_port = free_port(), free_port()
         self.bootstrap = f"127.0.0.1:{port}"
         self.log_path = directory / "kafka.log"
@@ -69,7 +73,9 @@ class ApacheKafka:
         self._process: GuardedProcess | None = None
         text = _PROPERTIES.format(port=port, controller_port=controller_port, data=directory / "data")
         self._properties.write_text(text)
-        _run([*self._java, "kafka.tools.StorageTool", "format", "-t", _cluster_id(), "-c", str(self._properties)])
+        # With "=", because an id may begin with a dash.
+        identity = f"--cluster-id={_cluster_id()}"
+        _format([*self._java, "kafka.tools.StorageTool", "format", identity, "-c", str(self._properties)])
 
     @property
     def pid(self) -> int | None:
@@ -77,7 +83,7 @@ class ApacheKafka:
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Start it, again if need be, and wait until it answers. Raises KafkaCannotRun."""
+        """Start it, again if need be, and wait until it answers. Raises KafkaFailedError."""
         self._process = GuardedProcess([*self._java, "kafka.Kafka", self._properties], self.log_path)
         deadline = time.monotonic() + START_TIMEOUT_S
         while self._process.exit_status(0.05) is None:
@@ -89,7 +95,7 @@ class ApacheKafka:
             else:
                 return
         self.kill()
-        raise KafkaCannotRun(f"Apache Kafka did not start: {self._log_end()}")
+        raise KafkaFailedError(f"Apache Kafka did not start: {self._log_end()}")
 
     def stop(self) -> None:
         """Shut it down in good order; its data and ports stay for the next start."""
@@ -110,7 +116,7 @@ class ApacheKafka:
 
 @contextmanager
 def apache_kafka() -> Iterator[ApacheKafka]:
-    """Run a node with its data in a temporary folder; at the end both are gone. Raises KafkaCannotRun."""
+    """Run a node with its data in a temporary folder; at the end both are gone. Raises as its parts do."""
     jars = fetch_jars()
     with tempfile.TemporaryDirectory(prefix="gasp-kafka-") as folder:
         node = ApacheKafka(Path(folder), jars)
@@ -134,7 +140,7 @@ def fetch_jars() -> Path:
     jars.parent.mkdir(parents=True, exist_ok=True)
     # Moved into place when complete, so that an interrupted download is not taken for the whole.
     with tempfile.TemporaryDirectory(dir=jars.parent) as folder:
-        _run(["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}/jars"])
+        _fetch(["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}/jars"])
         try:
             (Path(folder) / "jars").replace(jars)
         except OSError:
@@ -144,7 +150,15 @@ def fetch_jars() -> Path:
     return jars
 
 
-def _run(command: list[str]) -> None:
+def _format(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "UnsupportedClassVersionError" in done.stderr:
+        raise KafkaCannotRun("Java 17 or later is needed")
+    if done.returncode:
+        raise KafkaFailedError(f"the storage cannot be formatted: {(done.stdout + done.stderr).strip()[-500:]}")
+
+
+def _fetch(command: list[str]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_TIMEOUT_S)
     except subprocess.TimeoutExpired as error:

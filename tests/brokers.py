@@ -18,7 +18,7 @@ from worker.broker.source import RecordSource
 from worker.embedded.broker import embedded_broker
 from worker.records import Record
 
-DEADLINE_S = 30.0
+DEADLINE_S = 90.0
 
 
 @dataclass(frozen=True, slots=True)
