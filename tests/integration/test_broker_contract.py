@@ -283,6 +283,24 @@ def test_two_members_share_four_partitions_and_the_last_one_takes_over(apache: B
 
 
 @pytest.mark.kafka
+def test_members_whose_polls_miss_each_other_settle(apache: Broker) -> None:
+    """The answer to a request to join comes while the other member polls; it must not be asked for again."""
+    topic = apache.create_topic(partitions=4)
+    with closing(Group(lambda: apache.source(topic))) as group:
+        brief = group.join()
+        group.run(lambda: brief.assignment() == {0, 1, 2, 3})
+        long = group.join()
+        before = brief.generation()
+        deadline = time.monotonic() + DEADLINE_S
+        while [len(share) for share in group.shares()] != [2, 2]:
+            assert time.monotonic() < deadline
+            brief.poll(0.002)
+            long.poll(0.2)
+        # One generation to take two partitions away, one to give them to the other.
+        assert brief.generation() - before <= 3
+
+
+@pytest.mark.kafka
 def test_what_stays_with_a_member_goes_on_during_a_rebalance(apache: Broker) -> None:
     topic = apache.create_topic(partitions=2)
     with closing(Group(lambda: apache.source(topic))) as group:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
+from kafka.future import Future
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +81,28 @@ class Listener(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka-p
     async def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
         """As revoked: positions are in Postgres, so there is nothing that could still be committed."""
         self._ownership.lose(place.partition for place in lost)
+
+
+class _Answer(Future):  # type: ignore[misc]  # kafka-python ships no types
+    """Not done until someone waits for it."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self._answer = value
+
+    def add_callback(self, *callback: object) -> Future:
+        if not self.is_done:
+            self.success(self._answer)
+        return super().add_callback(*callback)
+
+
+def keep_join(consumer: KafkaConsumer) -> None:
+    """Let the next poll have the answer to its request to join that came between two polls. Not for use during one.
+
+    kafka-python discards such an answer and asks again, and when the group's leader asks again, the whole group must
+    start over. Members that always miss each other's polls would never settle.
+    """
+    coordinator = consumer._coordinator  # noqa: SLF001 - nothing public tells
+    join = getattr(coordinator, "_join_task", None)
+    if join is not None and join.succeeded():
+        coordinator._join_task = _Answer(join.value)  # noqa: SLF001

@@ -16,7 +16,7 @@ from kafka.structs import MemberState, OffsetAndMetadata
 from worker.broker.admin import BrokerAdmin
 from worker.broker.client import broker_error, connection_settings, is_understood, open_client, translated
 from worker.broker.errors import RecordsUnreadable
-from worker.broker.rebalance import Listener, Ownership, Rebalance
+from worker.broker.rebalance import Listener, Ownership, Rebalance, keep_join
 from worker.broker.unreadable import find_unreadable
 from worker.records import Record
 
@@ -104,6 +104,7 @@ class RecordSource:
         consumer = self._consumer or self._open()
         try:
             _raise_parked_error(consumer)
+            keep_join(consumer)
             fetched = consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
         except Exception as error:
             raise self._recover(error) from error
