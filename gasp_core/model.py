@@ -67,8 +67,9 @@ class LanguageModel:
         return states
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Float32 logits (N, V) of hidden states (N, D)."""
-        return _transform(self.network.get_output_embeddings()(hidden).float(), self.network.config)
+        """Logits (N, V) of hidden states (N, D), in the model's dtype."""
+        head = self.network.get_output_embeddings()
+        return _transform(head(hidden.to(head.weight.dtype)), self.network.config)
 
 
 def load_model(name: str, *, device: str = "auto", dtype: str = "auto", revision: str | None = None) -> LanguageModel:
@@ -198,7 +199,7 @@ def _check_head(model: LanguageModel) -> None:
     """Refuse a model whose logits are not what we compute from its hidden states."""
     ids = torch.arange(3, 9, device=model.device)[None]
     own = model.network(input_ids=ids, use_cache=False).logits[0].float()
-    ours = model.logits(model.hidden(ids)[0])
+    ours = model.logits(model.hidden(ids)[0]).float()
     if own.shape != ours.shape or (own - ours).abs().max() > HEAD_TOLERANCE[DTYPES[model.dtype]]:
         raise ModelUnsupported(model.name, "its logits are not a known function of its hidden states; choose another")
 

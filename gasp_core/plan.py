@@ -23,13 +23,15 @@ class Plan:
     """Prompts to score one answer under.
 
     ``prompts[0]`` has the whole context, ``prompts[1]`` none, and ``prompts[2 + i]`` lacks the chunks of
-    ``groups[i]``. ``answer_ids`` is the part of the answer that is scored; ``answer_spans`` covers the whole answer:
-    one character span per token, in the coordinates of ``Exchange.answer``. ``kept_chunks`` are the indices of the
-    chunks that the full prompt holds.
+    ``groups[i]``. The first ``trunk_tokens`` of ``prompts[0]`` are the context and what stands before it: what other
+    answers to the same context share. ``answer_ids`` is the part of the answer that is scored; ``answer_spans`` covers
+    the whole answer: one character span per token, in the coordinates of ``Exchange.answer``. ``kept_chunks`` are the
+    indices of the chunks that the full prompt holds.
     """
 
     prompts: tuple[list[int], ...]
     groups: tuple[int, ...]
+    trunk_tokens: int
     answer_ids: list[int]
     answer_spans: list[tuple[int, int]]
     kept_chunks: tuple[int, ...]
@@ -69,13 +71,16 @@ def plan_exchange(
         return frame.segmented([kept[index] for index in indices])
 
     every = range(len(kept))
+    full = prompt(every)
     return Plan(
         prompts=(
-            prompt(every),
+            full,
             prompt(()),
             *(prompt([index for index in every if chunks[index].group != group]) for group in groups),
         ),
         groups=groups,
+        # Where the prompt is spliced the question cannot be told apart by tokens; then it belongs to the trunk.
+        trunk_tokens=len(full) - (1 if template.spliced else len(tail)),
         answer_ids=scored_ids,
         answer_spans=answer_spans,
         kept_chunks=tuple(every),

@@ -23,7 +23,7 @@ from gasp_core.grounding import (
 )
 from gasp_core.identity import ScorerIdentity
 from gasp_core.model import LanguageModel
-from gasp_core.passes import answer_states
+from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.plan import Limits, Plan, plan_exchange
 from gasp_core.refusals import is_refusal
 from gasp_core.sentences import split_answer
@@ -31,10 +31,6 @@ from gasp_core.template import PLAIN, PromptTemplate
 
 # Raised whenever segmentation, passes or aggregation change what a score means.
 METHOD_VERSION = "gasp-1"
-
-# Tokens a forward. One sequence at a time is best on CPU, where batching gains nothing; a GPU wants to be full.
-CPU_BATCH_TOKENS = 2_048
-CUDA_BATCH_TOKENS = 16_384
 
 ANSWER_TO_SENTENCE_SKIP = {
     AnswerSkip.NO_PASSAGES: SentenceSkip.NO_PASSAGES,
@@ -58,7 +54,7 @@ class GroundingScorer:
     """Scores answers with one model under one template. Not for use by several threads at once.
 
     ``max_chunks`` is into how many chunks a single long passage is grouped; several passages are the chunks
-    themselves. ``max_batch_tokens`` bounds a forward (None: by device).
+    themselves. ``passes`` runs the model (None: what suits it and its device).
     """
 
     def __init__(
@@ -68,14 +64,13 @@ class GroundingScorer:
         template: PromptTemplate = PLAIN,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         max_chunks: int = 5,
-        max_batch_tokens: int | None = None,
+        passes: Passes | None = None,
     ) -> None:
         self._model = model
         self._template = template
         self._limits = limits
         self._max_chunks = max_chunks
-        default = CUDA_BATCH_TOKENS if model.device.type == "cuda" else CPU_BATCH_TOKENS
-        self._max_batch_tokens = max_batch_tokens or default
+        self._passes = passes or choose_passes(model).passes
 
     @property
     def identity(self) -> ScorerIdentity:
@@ -128,7 +123,7 @@ class GroundingScorer:
     def _run(self, work: Sequence[_Work], method: Method) -> list[AnswerGrounding]:
         if not work:
             return []
-        states = answer_states(self._model, [item.plan for item in work], self._max_batch_tokens)
+        states = self._passes.answer_states([item.plan for item in work])
         results = []
         for item, variants in zip(work, states, strict=True):
             answer_ids = torch.tensor(item.plan.answer_ids, device=self._model.device)

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
+    BloomConfig,
+    BloomForCausalLM,
     Gemma2Config,
     Gemma2ForCausalLM,
+    GemmaConfig,
+    GemmaForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
     LlamaForCausalLM,
+    MambaConfig,
+    MambaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Phi3Config,
+    Phi3ForCausalLM,
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
 )
 
 WINDOW_TOKENS = 256
@@ -69,24 +82,35 @@ def _network(family: str, vocabulary: int) -> Any:
         # Larger than usual, so that a random model is sure of something.
         "initializer_range": 0.3,
     }
-    match family:
-        case "llama":
-            return LlamaForCausalLM(LlamaConfig(**shape))
-        case "qwen2":
-            return Qwen2ForCausalLM(Qwen2Config(**shape))
-        case "gemma2":
-            return Gemma2ForCausalLM(Gemma2Config(**shape, head_dim=8, sliding_window=64, final_logit_softcapping=5.0))
-        case "gpt2":
-            return GPT2LMHeadModel(
-                GPT2Config(
-                    vocab_size=vocabulary,
-                    n_embd=32,
-                    n_layer=2,
-                    n_head=4,
-                    n_positions=WINDOW_TOKENS,
-                    initializer_range=0.3,
-                    bos_token_id=0,
-                    eos_token_id=1,
-                )
+    heads: dict[str, Any] = {"head_dim": 8}
+    small: dict[str, Any] = {"vocab_size": vocabulary, "initializer_range": 0.3, "hidden_size": 32}
+    makers: dict[str, Callable[[], Any]] = {
+        "llama": lambda: LlamaForCausalLM(LlamaConfig(**shape)),
+        "llama-dynamic": lambda: LlamaForCausalLM(
+            LlamaConfig(**shape, rope_parameters={"rope_type": "dynamic", "rope_theta": 10_000.0, "factor": 2.0})
+        ),
+        "qwen2": lambda: Qwen2ForCausalLM(Qwen2Config(**shape)),
+        "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**shape, **heads)),
+        "mistral": lambda: MistralForCausalLM(MistralConfig(**shape, sliding_window=None)),
+        "mistral-sliding": lambda: MistralForCausalLM(MistralConfig(**shape, sliding_window=64)),
+        "phi3": lambda: Phi3ForCausalLM(Phi3Config(**shape, pad_token_id=0)),
+        "gemma": lambda: GemmaForCausalLM(GemmaConfig(**shape, **heads)),
+        "gemma2": lambda: Gemma2ForCausalLM(
+            Gemma2Config(**shape, **heads, sliding_window=64, final_logit_softcapping=5.0)
+        ),
+        "gpt2": lambda: GPT2LMHeadModel(
+            GPT2Config(
+                vocab_size=vocabulary,
+                n_embd=32,
+                n_layer=2,
+                n_head=4,
+                n_positions=WINDOW_TOKENS,
+                initializer_range=0.3,
+                bos_token_id=0,
+                eos_token_id=1,
             )
-    raise ValueError(family)
+        ),
+        "bloom": lambda: BloomForCausalLM(BloomConfig(**small, n_layer=2, n_head=4)),
+        "mamba": lambda: MambaForCausalLM(MambaConfig(**small, num_hidden_layers=2)),
+    }
+    return makers[family]()

@@ -13,6 +13,7 @@ import structlog
 
 from gasp_core.model import load_model
 from gasp_core.packaged import resolve_model
+from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
 from worker.attribution import Attribution
@@ -93,11 +94,10 @@ def load_scorer(settings: Settings) -> GroundingScorer:
         dtype=settings.dtype,
         revision=settings.model_revision,
     )
-    return GroundingScorer(
-        model,
-        limits=Limits(settings.max_context_tokens, settings.max_answer_tokens),
-        max_batch_tokens=settings.max_batch_tokens,
-    )
+    choice = choose_passes(model, max_tokens=settings.max_batch_tokens)
+    log.info("model_loaded", device=str(model.device), passes=choice.reason)
+    limits = Limits(settings.max_context_tokens, settings.max_answer_tokens)
+    return GroundingScorer(model, limits=limits, passes=choice.passes)
 
 
 def register(store: Store, scorer: GroundingScorer) -> int:

@@ -24,7 +24,7 @@ from gasp_core.features import assign_tokens
 from gasp_core.grounding import Chunk, Exchange, Passage, Sentence, UnitKind
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.packaged import PACKAGED_MODEL, cache_directory, resolve_model
-from gasp_core.passes import answer_states
+from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits, Plan, plan_exchange
 from gasp_core.template import GASP_RAG
 
@@ -102,7 +102,7 @@ def score(model: LanguageModel, case: dict[str, str], peer: dict[str, Any]) -> O
     plan = plan_exchange(exchange, chunks, model=model, template=GASP_RAG, limits=Limits(), leave_one_out=True)
     if plan is None:
         raise SystemExit("a question is too long for the model")
-    (states,) = answer_states(model, [plan], 4_096)
+    (states,) = choose_passes(model).passes.answer_states([plan])
     return Ours(plan, *token_scores(model.logits, states, torch.tensor(plan.answer_ids)))
 
 

@@ -61,7 +61,8 @@ def test_token_scores_do_not_depend_on_the_tile(monkeypatch: pytest.MonkeyPatch)
         return hidden @ weight.T
 
     whole = token_scores(head, states, answer)
-    monkeypatch.setattr(divergence, "TILE_BYTES", 4 * 50 * 2)
+    monkeypatch.setattr(divergence, "CPU_TILE_BYTES", 4 * 50 * 3)
+    monkeypatch.setattr(divergence, "CPU_BLOCK_BYTES", 4 * 50 * 2)
     tiled = token_scores(head, states, answer)
     torch.testing.assert_close(whole, tiled)
     expected = torch.log_softmax(head(states[1]), -1)[torch.arange(7), answer]

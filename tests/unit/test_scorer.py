@@ -11,6 +11,7 @@ import torch
 from gasp_core.chunks import context_chunks
 from gasp_core.grounding import AnswerGrounding, AnswerSkip, Exchange, Method, Passage, SentenceSkip
 from gasp_core.model import LanguageModel
+from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits, plan_exchange
 from gasp_core.scorer import GroundingScorer
 from gasp_core.template import GASP_RAG, PLAIN, PromptTemplate
@@ -105,8 +106,9 @@ def test_two_passes_and_leave_one_out_agree_on_what_both_compute(tiny_model: Lan
 def test_a_score_does_not_depend_on_its_neighbours(tiny_model: LanguageModel, size: int) -> None:
     exchanges = [MUSEUM, REFUND] * 4
     random.Random(size).shuffle(exchanges)
-    batched = GroundingScorer(tiny_model, max_batch_tokens=4096)
-    alone = {id(one): GroundingScorer(tiny_model, max_batch_tokens=1).score([one])[0] for one in (MUSEUM, REFUND)}
+    batched = GroundingScorer(tiny_model)
+    passes = choose_passes(tiny_model, max_tokens=1, cache_bytes=0).passes
+    alone = {id(one): GroundingScorer(tiny_model, passes=passes).score([one])[0] for one in (MUSEUM, REFUND)}
     for start in range(0, len(exchanges), size):
         group = exchanges[start : start + size]
         for exchange, result in zip(group, batched.score(group), strict=True):

@@ -1,0 +1,1 @@
+"""Forward passes: prompts and a fixed answer in, hidden states at the answer's positions out."""

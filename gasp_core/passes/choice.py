@@ -1,0 +1,116 @@
+"""Which way of running passes suits a model: the quickest whose numbers are the model's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from gasp_core.model import DTYPES, LanguageModel
+from gasp_core.passes.attention import Attention, blocked_attention, segment_attention, varlen_attention
+from gasp_core.passes.pack import KeyValues, Pack, Segment
+from gasp_core.passes.packed import PackedNetwork, is_narrow
+from gasp_core.passes.plain import PlainPasses
+from gasp_core.passes.shared import SharedPrefixPasses
+from gasp_core.passes.trunks import TrunkCache
+from gasp_core.plan import Plan
+
+# Tokens a forward. A CPU gains nothing from more; a GPU wants to be full.
+CPU_TOKENS = 2_048
+CUDA_TOKENS = 16_384
+
+CPU_CACHE_BYTES = 256 * 1024 * 1024
+CUDA_CACHE_BYTES = 4 * 1024 * 1024 * 1024
+
+# How far final states may be from the model's own, relative to their size.
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
+
+_Network = Callable[[Pack], Tensor]
+
+
+class Passes(Protocol):
+    """Runs the prompts of plans."""
+
+    def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
+        """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The passes, and in words why these."""
+
+    passes: Passes
+    reason: str
+
+
+def choose_passes(model: LanguageModel, *, max_tokens: int | None = None, cache_bytes: int | None = None) -> Choice:
+    """Choose by trying: a way of sharing prefixes must reproduce the model's own states on a small example.
+
+    A model whose states or positions do not allow it is run the plain way. ``max_tokens`` bounds a forward and
+    ``cache_bytes`` the memory for contexts that may come again (None: by device).
+    """
+    on_cuda = model.device.type == "cuda"
+    max_tokens = max_tokens or (CUDA_TOKENS if on_cuda else CPU_TOKENS)
+    if cache_bytes is None:
+        cache_bytes = CUDA_CACHE_BYTES if on_cuda else CPU_CACHE_BYTES
+    reason = _obstacle(model.network.config.get_text_config(), model.window)
+    if reason is None:
+        for wide, attention in _candidates(model):
+            network = PackedNetwork(model.network, attention, wide=wide)
+            if _agrees(network, model):
+                cache = TrunkCache(cache_bytes)
+                passes = SharedPrefixPasses(network, model.device, max_tokens=max_tokens, cache=cache)
+                return Choice(passes, f"shared prefixes{', residual in float32' if wide else ''}")
+        reason = "its modules do not take packed segments"
+    return Choice(PlainPasses(model, max_tokens), f"plain passes: {reason}")
+
+
+def _obstacle(config: Any, window: int) -> str | None:  # noqa: ANN401 - transformers' own dynamic type
+    """Why prefixes cannot be shared by this model although a short example might not tell."""
+    kinds = set(getattr(config, "layer_types", None) or ())
+    if kinds - {"full_attention"}:
+        return f"it has layers of {', '.join(sorted(kinds - {'full_attention'}))}"
+    sliding = getattr(config, "sliding_window", None)
+    if not kinds and sliding and sliding < window and getattr(config, "use_sliding_window", True):
+        return "it has a sliding window"
+    rotary = getattr(config, "rope_parameters", None) or {}
+    if rotary.get("rope_type") in {"dynamic", "longrope"}:
+        return "its positions depend on the length of the text"
+    return None
+
+
+def _candidates(model: LanguageModel) -> Iterator[tuple[bool, Attention]]:
+    """Whether to keep the residual wide, and the attention; best first."""
+    on_cuda = model.device.type == "cuda"
+    attentions: list[Attention] = [varlen_attention, segment_attention] if on_cuda else [blocked_attention]
+    widths = (True, False) if is_narrow(DTYPES[model.dtype]) else (False,)
+    return ((wide, attention) for wide in widths for attention in attentions)
+
+
+@torch.inference_mode()
+def _agrees(network: _Network, model: LanguageModel) -> bool:
+    """Whether a trunk and branches of it give the states of the whole texts."""
+    trunk, tail = list(range(5, 45)), list(range(7, 20))
+    contents = KeyValues(len(trunk))
+    try:
+        network(Pack([Segment(trunk, trunk=contents, extends=0)], model.device))
+        branches = [
+            Segment(tail, at, contents, ((0, at),) if at else (), range(len(tail))) for at in (0, 17, len(trunk))
+        ]
+        joined = network(Pack(branches, model.device)).float()
+    except (AttributeError, ImportError, IndexError, KeyError, LookupError, RuntimeError, TypeError, ValueError):
+        return False
+    states = torch.split(joined, len(tail))
+    own = [model.hidden(torch.tensor([trunk[: one.position] + tail], device=model.device))[0] for one in branches]
+    return all(
+        _distance(ours, theirs[-len(tail) :].float()) <= TOLERANCE[DTYPES[model.dtype]]
+        for ours, theirs in zip(states, own, strict=True)
+    )
+
+
+def _distance(left: Tensor, right: Tensor) -> float:
+    return float((left - right).norm() / right.norm())

@@ -1,0 +1,135 @@
+"""Shared-prefix passes: what the prompts of an answer have in common goes through the network once.
+
+Under causal attention the states of a prompt's beginning do not depend on what follows. So the context is read once,
+as a trunk whose keys and values are kept; each prompt then is a branch that starts where it departs from the trunk,
+with positions that go on from there. The numbers are those of the whole prompt, to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gasp_core.passes.pack import KeyValues, Pack, Segment
+from gasp_core.passes.trunks import TrunkCache, shared_length
+from gasp_core.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Trunk:
+    """The beginning of a full prompt, with its keys and values once they are computed."""
+
+    ids: list[int]
+    contents: KeyValues
+
+
+class SharedPrefixPasses:
+    """Runs plans with one network. ``max_tokens`` bounds a forward, but a branch is never cut."""
+
+    def __init__(
+        self, network: Callable[[Pack], Tensor], device: torch.device, *, max_tokens: int, cache: TrunkCache
+    ) -> None:
+        self._network = network
+        self._device = device
+        self._max_tokens = max_tokens
+        self._cache = cache
+
+    def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
+        """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts."""
+        states: list[Tensor] = []
+        for group in _groups(plans, self._max_tokens):
+            states += self._run_group(group)
+        return states
+
+    def _run_group(self, plans: Sequence[Plan]) -> list[Tensor]:
+        trunks = self._read_trunks([plan.prompts[0][: plan.trunk_tokens] for plan in plans])
+        branches = [
+            _branch(trunk, prompt, plan.answer_ids)
+            for plan, trunk in zip(plans, trunks, strict=True)
+            for prompt in plan.prompts
+        ]
+        kept = torch.cat([self._forward(pack) for pack in _packs(branches, self._max_tokens)])
+        sizes = [len(plan.prompts) * len(plan.answer_ids) for plan in plans]
+        return [
+            rows.view(len(plan.prompts), len(plan.answer_ids), -1)
+            for plan, rows in zip(plans, torch.split(kept, sizes), strict=True)
+        ]
+
+    def _read_trunks(self, wanted: Sequence[list[int]]) -> list[_Trunk]:
+        """Trunks of these ids, from the cache or computed, each different one once."""
+        trunks: dict[tuple[int, ...], _Trunk] = {}
+        missing: list[Segment] = []
+        for ids in wanted:
+            if tuple(ids) in trunks:
+                continue
+            known, shared = self._cache.find(ids)
+            if known is not None and shared == len(ids):
+                trunks[tuple(ids)] = _Trunk(ids, known)
+                continue
+            contents = KeyValues(len(ids))
+            if known is not None:
+                contents.front_of(known, shared)
+            trunks[tuple(ids)] = _Trunk(ids, contents)
+            missing += self._pieces(ids, contents, shared)
+        # The pieces of one trunk build on each other, so they must not meet in one pack unless they are alone in it.
+        for pack in _packs(missing, self._max_tokens, apart=True):
+            self._forward(pack)
+        for trunk in trunks.values():
+            self._cache.keep(trunk.ids, trunk.contents)
+        return [trunks[tuple(ids)] for ids in wanted]
+
+    def _pieces(self, ids: list[int], contents: KeyValues, start: int) -> Iterator[Segment]:
+        for at in range(start, len(ids), self._max_tokens):
+            sees = ((0, at),) if at else ()
+            yield Segment(ids[at : at + self._max_tokens], at, contents, sees, extends=at)
+
+    def _forward(self, segments: Sequence[Segment]) -> Tensor:
+        return self._network(Pack(segments, self._device))
+
+
+def _branch(trunk: _Trunk, prompt: list[int], answer: list[int]) -> Segment:
+    """What a prompt has beyond the trunk, and the answer but for its last token, which predicts nothing asked for.
+
+    At least the last token of the prompt is in the branch, because its state predicts the answer's first token.
+    """
+    shared = min(shared_length(torch.tensor(prompt), torch.tensor(trunk.ids)), len(prompt) - 1)
+    first = len(prompt) - 1 - shared
+    return Segment(
+        [*prompt[shared:], *answer[:-1]],
+        position=shared,
+        trunk=trunk.contents,
+        sees=((0, shared),) if shared else (),
+        keep=range(first, first + len(answer)),
+    )
+
+
+def _groups(plans: Sequence[Plan], max_tokens: int) -> Iterator[list[Plan]]:
+    """Plans in order, as many at a time as have trunks that fit one forward; at least one."""
+    group: list[Plan] = []
+    tokens = 0
+    for plan in plans:
+        if group and tokens + plan.trunk_tokens > max_tokens:
+            yield group
+            group, tokens = [], 0
+        group.append(plan)
+        tokens += plan.trunk_tokens
+    if group:
+        yield group
+
+
+def _packs(segments: Iterable[Segment], max_tokens: int, *, apart: bool = False) -> Iterator[list[Segment]]:
+    """Segments in order, as many at a time as fit; at least one. ``apart``: no two of one trunk together."""
+    pack: list[Segment] = []
+    tokens = 0
+    for segment in segments:
+        meets = apart and any(other.trunk is segment.trunk for other in pack)
+        if pack and (meets or tokens + len(segment.ids) > max_tokens):
+            yield pack
+            pack, tokens = [], 0
+        pack.append(segment)
+        tokens += len(segment.ids)
+    if pack:
+        yield pack
