@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
 from gasp_core.divergence import LN_2
-from gasp_core.grounding import Chunk, ChunkDrop, Sentence, SentenceGrounding, SentenceSkip, UnitKind
+from gasp_core.grounding import Chunk, ChunkDrop, PairDrop, Sentence, SentenceGrounding, SentenceSkip, UnitKind
 from gasp_core.plan import Plan
 
 MIN_TOKENS = 3
@@ -65,7 +65,10 @@ def sentence_grounding(
         return SentenceGrounding(
             index=index, sentence=sentence, n_tokens=len(tokens), skip_reason=SentenceSkip.NOT_FINITE
         )
-    drops = _chunk_drops(plan, chunks, (means[0] - means[2:]).tolist(), spread[2:].tolist())
+    reactions = dict(
+        zip(plan.removals, zip((means[0] - means[2:]).tolist(), spread[2:].tolist(), strict=True), strict=True)
+    )
+    drops = _chunk_drops(plan, chunks, reactions)
     return SentenceGrounding(
         index=index,
         sentence=sentence,
@@ -74,7 +77,9 @@ def sentence_grounding(
         jsd_no_context=min(LN_2, float(spread[1])),
         surprisal=max(0.0, -float(means[0])),
         drops=drops,
+        pair_drops=_pair_drops(plan, chunks, reactions),
         supporting_chunk=supporting_chunk(drops),
+        contradicting_chunk=contradicting_chunk(drops),
     )
 
 
@@ -84,13 +89,31 @@ def supporting_chunk(drops: Sequence[ChunkDrop]) -> int | None:
     return best.chunk if best is not None and best.drop >= MIN_REACTION_NATS else None
 
 
-def _chunk_drops(
-    plan: Plan, chunks: Sequence[Chunk], drops: Sequence[float], divergences: Sequence[float]
-) -> tuple[ChunkDrop, ...]:
+def contradicting_chunk(drops: Sequence[ChunkDrop]) -> int | None:
+    """The chunk whose removal helps the sentence most; the first of equals; None if none does."""
+    worst = min(drops, key=lambda drop: drop.drop, default=None)
+    return worst.chunk if worst is not None and worst.drop <= -MIN_REACTION_NATS else None
+
+
+_Reactions = Mapping[tuple[int, ...], tuple[float, float]]  # removed groups to drop and divergence
+
+
+def _chunk_drops(plan: Plan, chunks: Sequence[Chunk], reactions: _Reactions) -> tuple[ChunkDrop, ...]:
     """Every chunk that the model read gets the drop of its group, which was removed as a whole."""
-    place = {group: position for position, group in enumerate(plan.groups)}
     return tuple(
-        ChunkDrop(chunk=index, drop=drops[place[chunks[index].group]], jsd=divergences[place[chunks[index].group]])
-        for index in plan.kept_chunks
-        if chunks[index].group in place
+        ChunkDrop(index, *reactions[chunks[index].group,])
+        for index in plan.chunks
+        if (chunks[index].group,) in reactions
+    )
+
+
+def _pair_drops(plan: Plan, chunks: Sequence[Chunk], reactions: _Reactions) -> tuple[PairDrop, ...]:
+    """A pair of groups is named by the first chunk of each."""
+    first: dict[int, int] = {}
+    for index in plan.chunks:
+        first.setdefault(chunks[index].group, index)
+    return tuple(
+        PairDrop((first[groups[0]], first[groups[1]]), *reaction)
+        for groups, reaction in reactions.items()
+        if len(groups) == 2
     )

@@ -78,7 +78,7 @@ class Sentence:
 class Chunk:
     """A removable unit of context: the half-open character span ``[start, end)`` of the passage at ``passage``.
 
-    ``passage`` is an index into ``Exchange.passages``. Chunks with the same ``group`` say the same thing, so they
+    ``passage`` is an index into ``Exchange.passages``. Chunks with the same ``group`` say nearly the same, so they
     hide each other when one alone is removed; leave-one-out removes a group as a whole.
     """
 
@@ -98,12 +98,27 @@ class ChunkDrop:
 
 
 @dataclass(frozen=True, slots=True)
+class PairDrop:
+    """How a sentence reacts to the removal of two chunks (and those that say the same) together; as ChunkDrop.
+
+    A sentence that rests on two passages may react to neither alone, as long as the other is there.
+    """
+
+    chunks: tuple[int, int]
+    drop: float
+    jsd: float
+
+
+@dataclass(frozen=True, slots=True)
 class SentenceGrounding:
     """The score of one sentence. Each feature is finite, or None together with a ``skip_reason``.
 
     ``gap``, ``jsd_no_context`` and ``surprisal`` are means over the sentence's tokens, in nats; a higher gap means
-    more grounded. ``drops`` has an entry per chunk after leave-one-out and is empty after two passes.
-    ``supporting_chunk`` is the chunk with the largest drop, or None if no chunk reacts.
+    more grounded. ``drops`` has an entry per chunk of the sentence's window after leave-one-out and is empty after two
+    passes. ``supporting_chunk`` is the chunk with the largest drop, or None if no chunk reacts.
+    ``contradicting_chunk`` is the one whose removal makes the sentence most likelier, or None if none does: a
+    candidate for a contradiction, no more. A context that does not fit the model is read in windows; ``window`` is
+    the index of the one that supports the sentence best, from which all its numbers are.
     """
 
     index: int
@@ -114,7 +129,10 @@ class SentenceGrounding:
     surprisal: float | None = None
     skip_reason: SentenceSkip | None = None
     drops: tuple[ChunkDrop, ...] = ()
+    pair_drops: tuple[PairDrop, ...] = ()
     supporting_chunk: int | None = None
+    contradicting_chunk: int | None = None
+    window: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +157,17 @@ class Truncation:
 
 @dataclass(frozen=True, slots=True)
 class AnswerGrounding:
-    """The scores of one answer: a sentence per unit, in order, and what was read to get them."""
+    """The scores of one answer: a sentence per unit, in order, and what was read to get them.
+
+    ``n_windows`` is in how many windows the context was read; 0 if it was not.
+    """
 
     method: Method
     sentences: tuple[SentenceGrounding, ...]
     chunks: tuple[Chunk, ...]
     truncation: Truncation
     skip_reason: AnswerSkip | None = None
+    n_windows: int = 0
 
     @property
     def lowest_gap(self) -> float | None:

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, combinations, pairwise
 
 from gasp_core.grounding import Chunk, Exchange, Truncation
 from gasp_core.model import LanguageModel
 from gasp_core.template import PromptTemplate
+
+Span = tuple[int, int]
+
+# Which groups of chunks are taken out, for each prompt after the first two; given the groups that there are.
+Removals = Callable[[Sequence[int]], Sequence[tuple[int, ...]]]
+
+
+def no_removals(_groups: Sequence[int]) -> list[tuple[int, ...]]:
+    """Two passes only."""
+    return []
+
+
+def each_group(groups: Sequence[int]) -> list[tuple[int, ...]]:
+    """Leave one out."""
+    return [(group,) for group in groups]
+
+
+def each_pair(groups: Sequence[int]) -> list[tuple[int, ...]]:
+    """Leave one out, and every two."""
+    return [*each_group(groups), *combinations(groups, 2)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +41,23 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Prompts to score one answer under.
+    """Prompts to score one answer under, for one window of its context.
 
-    ``prompts[0]`` has the whole context, ``prompts[1]`` none, and ``prompts[2 + i]`` lacks the chunks of
-    ``groups[i]``. The first ``trunk_tokens`` of ``prompts[0]`` are the context and what stands before it: what other
-    answers to the same context share. ``answer_ids`` is the part of the answer that is scored; ``answer_spans`` covers
-    the whole answer: one character span per token, in the coordinates of ``Exchange.answer``. ``kept_chunks`` are the
-    indices of the chunks that the full prompt holds.
+    ``prompts[0]`` has the chunks of the window, ``prompts[1]`` none, and ``prompts[2 + i]`` lacks the chunks of the
+    groups ``removals[i]``. Where ``hidden[n]`` names token spans, prompt n still has these chunks, but question and
+    answer do not see them. The first ``trunk_tokens`` of ``prompts[0]`` are the context and what stands before it:
+    what other answers to the same context share. ``answer_ids`` is the part of the answer that is scored;
+    ``answer_spans`` covers the whole answer: one character span per token, in the coordinates of ``Exchange.answer``.
+    ``chunks`` are the indices of the window's chunks.
     """
 
     prompts: tuple[list[int], ...]
-    groups: tuple[int, ...]
+    hidden: tuple[tuple[Span, ...], ...]
+    removals: tuple[tuple[int, ...], ...]
     trunk_tokens: int
     answer_ids: list[int]
-    answer_spans: list[tuple[int, int]]
-    kept_chunks: tuple[int, ...]
+    answer_spans: list[Span]
+    chunks: tuple[int, ...]
     truncation: Truncation
 
 
@@ -45,52 +68,73 @@ def plan_exchange(
     model: LanguageModel,
     template: PromptTemplate,
     limits: Limits,
-    leave_one_out: bool,
-) -> Plan | None:
-    """Lay the exchange out for scoring, or give None if the question leaves no room for context and answer."""
+    removals: Removals = no_removals,
+    masked: bool = False,
+) -> tuple[Plan, ...]:
+    """Lay the exchange out for scoring: a plan per window of context, one if it all fits the model's window.
+
+    Nothing if the question leaves no room for context and answer. ``masked`` hides removed chunks instead of taking
+    them out; raises ValueError with a template that is spliced, whose chunks are not tokens of their own.
+    """
+    if masked and template.spliced:
+        raise ValueError(f"the chunks of template {template.name} cannot be masked")
     answer_ids, answer_spans = _encode_answer(exchange.answer, model, template)
-    beginning, head = model.beginning(), model.encode(template.head).ids
-    tail = model.encode(template.question_segment(exchange.question)).ids
-    room = model.window - len(beginning) - len(head) - len(tail)
+    frame = _Frame(
+        model=model,
+        template=template,
+        question=exchange.question,
+        beginning=model.beginning(),
+        head=model.encode(template.head).ids,
+        tail=model.encode(template.question_segment(exchange.question)).ids,
+    )
+    room = model.window - len(frame.beginning) - len(frame.head) - len(frame.tail)
     if room < model.window // 4:
-        return None
+        return ()
     texts = _segment_texts(exchange, chunks, template)
-    segments = [model.encode(text).ids for text in texts]
-    context_tokens = sum(map(len, segments))
+    segments = [_Segment(number, text, model.encode(text).ids) for number, text in enumerate(texts)]
+    context_tokens = sum(len(segment.ids) for segment in segments)
     answer_room = min(max(room // 2, room - context_tokens), limits.max_answer_tokens or room)
     scored_ids = answer_ids[:answer_room]
-    context_room = min(room - len(scored_ids), limits.max_context_tokens or room)
-    kept = _fit(segments, context_room)
-    groups = tuple(sorted({chunks[index].group for index in range(len(kept))})) if leave_one_out else ()
-    frame = _Frame(model, template, beginning, head, tail, exchange.question)
-    cut = sum(map(len, kept)) < context_tokens
-
-    def prompt(indices: Sequence[int]) -> list[int]:
-        if template.spliced and not cut:
-            return frame.spliced("".join(texts[index] for index in indices))
-        return frame.segmented([kept[index] for index in indices])
-
-    every = range(len(kept))
-    full = prompt(every)
-    return Plan(
-        prompts=(
-            full,
-            prompt(()),
-            *(prompt([index for index in every if chunks[index].group != group]) for group in groups),
-        ),
-        groups=groups,
-        # Where the prompt is spliced the question cannot be told apart by tokens; then it belongs to the trunk.
-        trunk_tokens=len(full) - (1 if template.spliced else len(tail)),
-        answer_ids=scored_ids,
-        answer_spans=answer_spans,
-        kept_chunks=tuple(every),
-        truncation=Truncation(
-            context_tokens=context_tokens,
-            context_tokens_cut=context_tokens - sum(map(len, kept)),
-            answer_tokens=len(answer_ids),
-            answer_tokens_cut=len(answer_ids) - len(scored_ids),
-        ),
+    kept = _leading(segments, limits.max_context_tokens or context_tokens)
+    truncation = Truncation(
+        context_tokens=context_tokens,
+        context_tokens_cut=context_tokens - sum(len(segment.ids) for segment in kept),
+        answer_tokens=len(answer_ids),
+        answer_tokens_cut=len(answer_ids) - len(scored_ids),
     )
+    plans = []
+    for window in _windows(kept, room - len(scored_ids)):
+        groups = [chunks[segment.chunk].group for segment in window]
+        removed = tuple(removals(sorted(set(groups))))
+        lacking = [[group in out for group in groups] for out in removed]
+        full = frame.prompt(window)
+        plans.append(
+            Plan(
+                prompts=(
+                    full,
+                    frame.prompt([]),
+                    *(full if masked else frame.prompt(_without(window, out)) for out in lacking),
+                ),
+                hidden=((), (), *(frame.spans(window, out) if masked else () for out in lacking)),
+                removals=removed,
+                # A spliced prompt's question cannot be told apart by tokens; then it belongs to the trunk.
+                trunk_tokens=len(full) - (1 if template.spliced else len(frame.tail)),
+                answer_ids=scored_ids,
+                answer_spans=answer_spans,
+                chunks=tuple(dict.fromkeys(segment.chunk for segment in window)),
+                truncation=truncation,
+            )
+        )
+    return tuple(plans)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A chunk, or a piece of one that alone is longer than a window; ``text`` is None for a piece."""
+
+    chunk: int
+    text: str | None
+    ids: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +143,32 @@ class _Frame:
 
     model: LanguageModel
     template: PromptTemplate
+    question: str
     beginning: list[int]
     head: list[int]
     tail: list[int]
-    question: str
 
-    def segmented(self, segments: Sequence[list[int]]) -> list[int]:
+    def prompt(self, segments: Sequence[_Segment]) -> list[int]:
+        texts = [segment.text for segment in segments]
+        if self.template.spliced and None not in texts:
+            context = "".join(text for text in texts if text is not None)
+            whole = self.template.head + context + self.template.question_segment(self.question)
+            return self.beginning + self.model.encode(whole).ids
         head = self.head if segments or self.template.keeps_head else []
-        return self.beginning + head + [token for segment in segments for token in segment] + self.tail
+        return self.beginning + head + [token for segment in segments for token in segment.ids] + self.tail
 
-    def spliced(self, context: str) -> list[int]:
-        text = self.template.head + context + self.template.question_segment(self.question)
-        return self.beginning + self.model.encode(text).ids
+    def spans(self, segments: Sequence[_Segment], wanted: Sequence[bool]) -> tuple[Span, ...]:
+        """Where the wanted segments are in the full prompt, in tokens."""
+        start = len(self.beginning) + len(self.head)
+        places = pairwise(accumulate((len(segment.ids) for segment in segments), initial=start))
+        return tuple(place for place, is_wanted in zip(places, wanted, strict=True) if is_wanted)
 
 
-def _encode_answer(
-    answer: str, model: LanguageModel, template: PromptTemplate
-) -> tuple[list[int], list[tuple[int, int]]]:
+def _without(segments: Sequence[_Segment], out: Sequence[bool]) -> list[_Segment]:
+    return [segment for segment, is_out in zip(segments, out, strict=True) if not is_out]
+
+
+def _encode_answer(answer: str, model: LanguageModel, template: PromptTemplate) -> tuple[list[int], list[Span]]:
     """Tokenise the answer once; spans are clipped to the answer where a token holds the template's prefix."""
     body = answer.lstrip() if template.answer_prefix else answer
     shift = len(answer) - len(body) - len(template.answer_prefix)
@@ -144,15 +197,37 @@ def _before_blanks(text: str, position: int) -> int:
     return position
 
 
-def _fit(segments: Sequence[list[int]], room: int) -> list[list[int]]:
+def _leading(segments: Sequence[_Segment], room: int) -> list[_Segment]:
     """The leading whole segments that fit ``room`` tokens; the first one is cut only if it alone does not fit.
 
     Retrievers order by relevance, so the front is what the answer most likely rests on.
     """
-    kept: list[list[int]] = []
+    kept: list[_Segment] = []
     for segment in segments:
-        if len(segment) > room:
-            return kept or [segment[:room]]
+        if len(segment.ids) > room:
+            return kept or [_Segment(segment.chunk, None, segment.ids[:room])]
         kept.append(segment)
-        room -= len(segment)
+        room -= len(segment.ids)
     return kept
+
+
+def _windows(segments: Sequence[_Segment], room: int) -> Iterator[list[_Segment]]:
+    """Whole segments in order, as many at a time as fit ``room`` tokens. One that is longer is cut into windows."""
+    window: list[_Segment] = []
+    used = 0
+    for piece in (piece for segment in segments for piece in _pieces(segment, room)):
+        if window and used + len(piece.ids) > room:
+            yield window
+            window, used = [], 0
+        window.append(piece)
+        used += len(piece.ids)
+    if window:
+        yield window
+
+
+def _pieces(segment: _Segment, room: int) -> Iterator[_Segment]:
+    if len(segment.ids) <= room:
+        yield segment
+        return
+    for start in range(0, len(segment.ids), room):
+        yield _Segment(segment.chunk, None, segment.ids[start : start + room])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import torch
+from torch import Tensor
 
 from gasp_core.chunks import context_chunks
 from gasp_core.divergence import token_scores
@@ -24,13 +26,13 @@ from gasp_core.grounding import (
 from gasp_core.identity import ScorerIdentity
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
-from gasp_core.plan import Limits, Plan, plan_exchange
+from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, no_removals, plan_exchange
 from gasp_core.refusals import is_refusal
 from gasp_core.sentences import split_answer
 from gasp_core.template import PLAIN, PromptTemplate
 
 # Raised whenever segmentation, passes or aggregation change what a score means.
-METHOD_VERSION = "gasp-1"
+METHOD_VERSION = "gasp-2"
 
 ANSWER_TO_SENTENCE_SKIP = {
     AnswerSkip.NO_PASSAGES: SentenceSkip.NO_PASSAGES,
@@ -46,15 +48,25 @@ class _Work:
     exchange: Exchange
     sentences: tuple[Sentence, ...]
     chunks: tuple[Chunk, ...]
-    plan: Plan
+    plans: tuple[Plan, ...]
     members: list[list[int]]
+
+
+class Pairs(StrEnum):
+    """Which two chunks are also removed together, to find a sentence that rests on both."""
+
+    NONE = "none"
+    TOP = "top"  # the two with the largest drops of each sentence
+    ALL = "all"
 
 
 class GroundingScorer:
     """Scores answers with one model under one template. Not for use by several threads at once.
 
     ``max_chunks`` is into how many chunks a single long passage is grouped; several passages are the chunks
-    themselves. ``passes`` runs the model (None: what suits it and its device).
+    themselves. ``masked`` hides a removed chunk from question and answer instead of taking it out: an approximation
+    of leave-one-out, at a half of its cost; needs a model that shares prefixes, or score raises ValueError.
+    ``pairs`` adds ``pair_drops`` to a leave-one-out. ``passes`` runs the model (None: what suits it and its device).
     """
 
     def __init__(
@@ -64,12 +76,16 @@ class GroundingScorer:
         template: PromptTemplate = PLAIN,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         max_chunks: int = 5,
+        masked: bool = False,
+        pairs: Pairs = Pairs.NONE,
         passes: Passes | None = None,
     ) -> None:
         self._model = model
         self._template = template
         self._limits = limits
         self._max_chunks = max_chunks
+        self._masked = masked
+        self._pairs = pairs
         self._passes = passes or choose_passes(model).passes
 
     @property
@@ -80,7 +96,7 @@ class GroundingScorer:
             revision=self._model.revision,
             dtype=self._model.dtype,
             template=self._template.name,
-            method=METHOD_VERSION,
+            method=METHOD_VERSION + ("-masked" if self._masked else ""),
         )
 
     def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:
@@ -90,61 +106,106 @@ class GroundingScorer:
         chunk and fills ``drops`` and ``supporting_chunk``. An answer that cannot be scored has a ``skip_reason``;
         its sentences are listed all the same.
         """
-        prepared = [self._prepare(exchange, method) for exchange in exchanges]
+        if method is Method.TWO_PASS:
+            return self._score(exchanges, no_removals, method)
+        results = self._score(exchanges, each_pair if self._pairs is Pairs.ALL else each_group, method)
+        return self._with_top_pairs(exchanges, results) if self._pairs is Pairs.TOP else results
+
+    def score_adaptively(self, exchanges: Sequence[Exchange], below: float) -> list[AnswerGrounding]:
+        """Two passes on all; leave-one-out on the answers whose lowest gap is less than ``below`` nats."""
+        results = self.score(exchanges)
+        low = [at for at, one in enumerate(results) if one.lowest_gap is not None and one.lowest_gap < below]
+        for at, detailed in zip(low, self.score([exchanges[at] for at in low], Method.LEAVE_ONE_OUT), strict=True):
+            results[at] = detailed
+        return results
+
+    def _score(self, exchanges: Sequence[Exchange], removals: Removals, method: Method) -> list[AnswerGrounding]:
+        prepared = [self._prepare(exchange, removals, method) for exchange in exchanges]
         work = [item for item in prepared if isinstance(item, _Work)]
         scored = iter(self._run(work, method))
         return [item if isinstance(item, AnswerGrounding) else next(scored) for item in prepared]
 
-    def _prepare(self, exchange: Exchange, method: Method) -> _Work | AnswerGrounding:
+    def _prepare(self, exchange: Exchange, removals: Removals, method: Method) -> _Work | AnswerGrounding:
         sentences = split_answer(exchange.answer)
         chunks = context_chunks(exchange.passages, self._max_chunks)
         if skip := _answer_skip(exchange, sentences, chunks):
             return self._skipped(exchange, sentences, chunks, method, skip)
-        plan = plan_exchange(
+        plans = plan_exchange(
             exchange,
             chunks,
             model=self._model,
             template=self._template,
             limits=self._limits,
-            leave_one_out=method is Method.LEAVE_ONE_OUT,
+            removals=removals,
+            masked=self._masked,
         )
-        if plan is None:
+        if not plans:
             return self._skipped(exchange, sentences, chunks, method, AnswerSkip.QUESTION_TOO_LONG)
-        members = assign_tokens(exchange.answer, sentences, plan.answer_spans)
+        # The answer is laid out alike in every window.
+        members = assign_tokens(exchange.answer, sentences, plans[0].answer_spans)
         skips = [
-            skip_for(sentence, tokens, len(plan.answer_ids))
+            skip_for(sentence, tokens, len(plans[0].answer_ids))
             for sentence, tokens in zip(sentences, members, strict=True)
         ]
         if all(skips):
-            return _listed(sentences, members, skips, chunks, method, plan.truncation, AnswerSkip.NOTHING_TO_SCORE)
-        return _Work(exchange, sentences, chunks, plan, members)
+            return _listed(sentences, members, skips, chunks, method, plans[0].truncation, AnswerSkip.NOTHING_TO_SCORE)
+        return _Work(exchange, sentences, chunks, plans, members)
 
     @torch.inference_mode()
     def _run(self, work: Sequence[_Work], method: Method) -> list[AnswerGrounding]:
         if not work:
             return []
-        states = self._passes.answer_states([item.plan for item in work])
+        states = iter(self._passes.answer_states([plan for item in work for plan in item.plans]))
         results = []
-        for item, variants in zip(work, states, strict=True):
-            answer_ids = torch.tensor(item.plan.answer_ids, device=self._model.device)
-            log_probabilities, divergences = token_scores(self._model.logits, variants, answer_ids)
-            sentences = tuple(
-                sentence_grounding(
-                    index,
-                    sentence,
-                    tokens,
-                    plan=item.plan,
-                    chunks=item.chunks,
-                    log_probabilities=log_probabilities.cpu(),
-                    divergences=divergences.cpu(),
-                )
-                for index, (sentence, tokens) in enumerate(zip(item.sentences, item.members, strict=True))
-            )
+        for item in work:
+            windows = [self._window(item, plan, next(states)) for plan in item.plans]
+            sentences = tuple(_best_window(versions) for versions in zip(*windows, strict=True))
             # Only non-finite numbers can still leave an answer without a score here.
             scored = any(sentence.gap is not None for sentence in sentences)
-            skip = None if scored else AnswerSkip.NOTHING_TO_SCORE
-            results.append(AnswerGrounding(method, sentences, item.chunks, item.plan.truncation, skip))
+            results.append(
+                AnswerGrounding(
+                    method=method,
+                    sentences=sentences,
+                    chunks=item.chunks,
+                    truncation=item.plans[0].truncation,
+                    skip_reason=None if scored else AnswerSkip.NOTHING_TO_SCORE,
+                    n_windows=len(item.plans),
+                )
+            )
         return results
+
+    def _window(self, item: _Work, plan: Plan, states: Tensor) -> list[SentenceGrounding]:
+        """Every sentence by one window of the context."""
+        answer_ids = torch.tensor(plan.answer_ids, device=self._model.device)
+        log_probabilities, divergences = token_scores(self._model.logits, states, answer_ids)
+        # Averaging is done where the many small steps cost nothing.
+        log_probabilities, divergences = log_probabilities.cpu(), divergences.cpu()
+        return [
+            sentence_grounding(
+                index,
+                sentence,
+                tokens,
+                plan=plan,
+                chunks=item.chunks,
+                log_probabilities=log_probabilities,
+                divergences=divergences,
+            )
+            for index, (sentence, tokens) in enumerate(zip(item.sentences, item.members, strict=True))
+        ]
+
+    def _with_top_pairs(
+        self, exchanges: Sequence[Exchange], results: Sequence[AnswerGrounding]
+    ) -> list[AnswerGrounding]:
+        """Add the drop of each sentence's two strongest chunks together."""
+        detailed = []
+        for exchange, result in zip(exchanges, results, strict=True):
+            pairs = [_top_pair(sentence, result.chunks) for sentence in result.sentences]
+            wanted = sorted({pair for pair in pairs if pair is not None})
+            if wanted:
+                (paired,) = self._score([exchange], _only(wanted), result.method)
+                result = _with_pairs(result, paired, pairs)
+            detailed.append(result)
+        return detailed
 
     def _skipped(
         self,
@@ -192,3 +253,39 @@ def _answer_skip(exchange: Exchange, sentences: Sequence[Sentence], chunks: Sequ
     if all(is_refusal(exchange.answer[sentence.start : sentence.end]) for sentence in sentences):
         return AnswerSkip.REFUSAL
     return None
+
+
+def _best_window(versions: Sequence[SentenceGrounding]) -> SentenceGrounding:
+    """The sentence as the window sees it that supports it best; one that has no score, as the first window has it."""
+    best = max(range(len(versions)), key=lambda window: (versions[window].gap is not None, versions[window].gap or 0.0))
+    return replace(versions[best], window=best if versions[best].gap is not None else 0)
+
+
+def _top_pair(sentence: SentenceGrounding, chunks: Sequence[Chunk]) -> tuple[int, int] | None:
+    """The groups of the two largest drops, in order of number."""
+    groups = dict.fromkeys(
+        chunks[drop.chunk].group for drop in sorted(sentence.drops, key=lambda drop: drop.drop, reverse=True)
+    )
+    return (min(top), max(top)) if len(top := list(groups)[:2]) > 1 else None
+
+
+def _only(wanted: Sequence[tuple[int, int]]) -> Removals:
+    return lambda groups: [pair for pair in wanted if set(pair) <= set(groups)]
+
+
+def _with_pairs(
+    result: AnswerGrounding, paired: AnswerGrounding, pairs: Sequence[tuple[int, int] | None]
+) -> AnswerGrounding:
+    """Each sentence with the drop of its own pair."""
+    sentences = tuple(
+        replace(
+            sentence,
+            pair_drops=tuple(
+                drop
+                for drop in other.pair_drops
+                if tuple(sorted(result.chunks[chunk].group for chunk in drop.chunks)) == pair
+            ),
+        )
+        for sentence, other, pair in zip(result.sentences, paired.sentences, pairs, strict=True)
+    )
+    return replace(result, sentences=sentences)

@@ -38,7 +38,12 @@ class PlainPasses:
         self._max_tokens = max_tokens
 
     def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
-        """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts."""
+        """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts.
+
+        Raises ValueError for a plan that hides chunks.
+        """
+        if any(hidden for plan in plans for hidden in plan.hidden):
+            raise ValueError("masked leave-one-out needs a model that shares prefixes; use the exact one")
         states: list[list[Tensor | None]] = [[None] * len(plan.prompts) for plan in plans]
         sequences = [
             _Sequence(number, variant, prompt, plan.answer_ids)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gasp_core.passes.pack import KeyValues, Pack, Segment
+from gasp_core.passes.pack import KeyValues, Pack, Segment, Span
 from gasp_core.passes.trunks import TrunkCache, shared_length
 from gasp_core.plan import Plan
 
@@ -47,9 +47,9 @@ class SharedPrefixPasses:
     def _run_group(self, plans: Sequence[Plan]) -> list[Tensor]:
         trunks = self._read_trunks([plan.prompts[0][: plan.trunk_tokens] for plan in plans])
         branches = [
-            _branch(trunk, prompt, plan.answer_ids)
+            _branch(trunk, prompt, hidden, plan.answer_ids)
             for plan, trunk in zip(plans, trunks, strict=True)
-            for prompt in plan.prompts
+            for prompt, hidden in zip(plan.prompts, plan.hidden, strict=True)
         ]
         kept = torch.cat([self._forward(pack) for pack in _packs(branches, self._max_tokens)])
         sizes = [len(plan.prompts) * len(plan.answer_ids) for plan in plans]
@@ -90,7 +90,7 @@ class SharedPrefixPasses:
         return self._network(Pack(segments, self._device))
 
 
-def _branch(trunk: _Trunk, prompt: list[int], answer: list[int]) -> Segment:
+def _branch(trunk: _Trunk, prompt: list[int], hidden: Sequence[Span], answer: list[int]) -> Segment:
     """What a prompt has beyond the trunk, and the answer but for its last token, which predicts nothing asked for.
 
     At least the last token of the prompt is in the branch, because its state predicts the answer's first token.
@@ -101,9 +101,15 @@ def _branch(trunk: _Trunk, prompt: list[int], answer: list[int]) -> Segment:
         [*prompt[shared:], *answer[:-1]],
         position=shared,
         trunk=trunk.contents,
-        sees=((0, shared),) if shared else (),
+        sees=_visible(shared, hidden),
         keep=range(first, first + len(answer)),
     )
+
+
+def _visible(length: int, hidden: Sequence[Span]) -> tuple[Span, ...]:
+    """What is left of the first ``length`` tokens without the hidden spans, which are in order."""
+    edges = [0, *(edge for span in hidden for edge in span), length]
+    return tuple((start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end)
 
 
 def _groups(plans: Sequence[Plan], max_tokens: int) -> Iterator[list[Plan]]:

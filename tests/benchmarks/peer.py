@@ -25,7 +25,7 @@ from gasp_core.grounding import Chunk, Exchange, Passage, Sentence, UnitKind
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.packaged import PACKAGED_MODEL, cache_directory, resolve_model
 from gasp_core.passes.choice import choose_passes
-from gasp_core.plan import Limits, Plan, plan_exchange
+from gasp_core.plan import Limits, Plan, each_group, plan_exchange
 from gasp_core.template import GASP_RAG
 
 TOLERANCE_NATS = 1e-4
@@ -99,9 +99,10 @@ def score(model: LanguageModel, case: dict[str, str], peer: dict[str, Any]) -> O
     """Our token scores with gasp-rag's prompt and chunks."""
     chunks = [Chunk(0, start, end, group) for group, (start, end) in enumerate(peer["chunks"])]
     exchange = Exchange(case["query"], (Passage("context", case["context"]),), case["answer"])
-    plan = plan_exchange(exchange, chunks, model=model, template=GASP_RAG, limits=Limits(), leave_one_out=True)
-    if plan is None:
-        raise SystemExit("a question is too long for the model")
+    plans = plan_exchange(exchange, chunks, model=model, template=GASP_RAG, limits=Limits(), removals=each_group)
+    if len(plans) != 1:
+        raise SystemExit("an exchange is too long for the model")
+    (plan,) = plans
     (states,) = choose_passes(model).passes.answer_states([plan])
     return Ours(plan, *token_scores(model.logits, states, torch.tensor(plan.answer_ids)))
 

@@ -73,3 +73,15 @@ def test_letters_that_fold_to_several_are_compared_as_folded() -> None:
         1,
         1,
     ]
+
+
+def test_chunks_that_say_nearly_the_same_share_a_group() -> None:
+    words = [f"word{number}" for number in range(50)]
+    corrected = [*words[:20], "corrected", *words[21:]]
+    other_half = [*words[:25], *(f"other{number}" for number in range(25))]
+    context = passages(" ".join(words), " ".join(corrected), " ".join(other_half), " ".join([*corrected, "footer"]))
+    assert [chunk.group for chunk in context_chunks(context, 9)] == [0, 0, 1, 0]
+
+
+def test_short_chunks_share_a_group_only_if_they_say_the_same() -> None:
+    assert [chunk.group for chunk in context_chunks(passages("Yes", "No", "yes"), 9)] == [0, 1, 0]

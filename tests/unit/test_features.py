@@ -14,7 +14,10 @@ PROSE = UnitKind.PROSE
 
 def plan_of(tokens: int, groups: tuple[int, ...], kept: tuple[int, ...]) -> Plan:
     prompts = tuple([1] for _ in range(2 + len(groups)))
-    return Plan(prompts, groups, 0, list(range(tokens)), [(0, 0)] * tokens, kept, Truncation(4, 0, tokens, 0))
+    hidden: tuple[tuple[tuple[int, int], ...], ...] = tuple(() for _ in prompts)
+    removals = tuple((group,) for group in groups)
+    spans = [(0, 0)] * tokens
+    return Plan(prompts, hidden, removals, 0, list(range(tokens)), spans, kept, Truncation(4, 0, tokens, 0))
 
 
 def test_a_token_belongs_to_the_sentence_of_its_first_visible_character() -> None:

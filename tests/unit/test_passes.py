@@ -20,7 +20,7 @@ from gasp_core.passes.packed import PackedNetwork
 from gasp_core.passes.plain import PlainPasses
 from gasp_core.passes.shared import SharedPrefixPasses
 from gasp_core.passes.trunks import TrunkCache
-from gasp_core.plan import Limits, Plan, plan_exchange
+from gasp_core.plan import Limits, Plan, each_group, plan_exchange
 from gasp_core.template import GASP_RAG, PLAIN, PromptTemplate
 from tests.models import save_model
 
@@ -55,7 +55,9 @@ class Counter:
         return tokens
 
 
-def plans_of(model: LanguageModel, *exchanges: Exchange, template: PromptTemplate = PLAIN) -> list[Plan]:
+def plans_of(
+    model: LanguageModel, *exchanges: Exchange, template: PromptTemplate = PLAIN, masked: bool = False
+) -> list[Plan]:
     plans = [
         plan_exchange(
             one,
@@ -63,12 +65,13 @@ def plans_of(model: LanguageModel, *exchanges: Exchange, template: PromptTemplat
             model=model,
             template=template,
             limits=Limits(),
-            leave_one_out=True,
+            removals=each_group,
+            masked=masked,
         )
         for one in exchanges
     ]
-    assert all(plans)
-    return [plan for plan in plans if plan is not None]
+    assert all(len(windows) == 1 for windows in plans)
+    return [windows[0] for windows in plans]
 
 
 def counted(model: LanguageModel, *, max_tokens: int = ENOUGH, cache_bytes: int = 0) -> tuple[Counter, Any]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
 
 from gasp_core.chunks import context_chunks
-from gasp_core.grounding import AnswerGrounding, AnswerSkip, Exchange, Method, Passage, SentenceSkip
+from gasp_core.features import contradicting_chunk, supporting_chunk
+from gasp_core.grounding import AnswerGrounding, AnswerSkip, ChunkDrop, Exchange, Method, Passage, SentenceSkip
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import choose_passes
-from gasp_core.plan import Limits, plan_exchange
-from gasp_core.scorer import GroundingScorer
+from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, plan_exchange
+from gasp_core.scorer import GroundingScorer, Pairs
 from gasp_core.template import GASP_RAG, PLAIN, PromptTemplate
 from tests.models import WINDOW_TOKENS
 
@@ -51,6 +53,15 @@ def plain_log_probability(model: LanguageModel, prompt: Sequence[int], answer: S
     return rows.gather(-1, torch.tensor(answer)[:, None])[:, 0]
 
 
+def plans_of(
+    exchange: Exchange, model: LanguageModel, removals: Removals = each_group, *, masked: bool = False
+) -> tuple[Plan, ...]:
+    chunks = context_chunks(exchange.passages, 5)
+    return plan_exchange(
+        exchange, chunks, model=model, template=PLAIN, limits=Limits(), removals=removals, masked=masked
+    )
+
+
 @pytest.mark.parametrize("family", ["llama", "qwen2", "gpt2", "gemma2"])
 @pytest.mark.parametrize("template", [PLAIN, GASP_RAG], ids=lambda template: template.name)
 def test_features_are_those_of_plainly_re_scored_prompts(
@@ -58,15 +69,14 @@ def test_features_are_those_of_plainly_re_scored_prompts(
 ) -> None:
     model = tiny_model_of(family)
     result = GroundingScorer(model, template=template).score([MUSEUM], Method.LEAVE_ONE_OUT)[0]
-    plan = plan_exchange(
+    (plan,) = plan_exchange(
         MUSEUM,
         context_chunks(MUSEUM.passages, 5),
         model=model,
         template=template,
         limits=Limits(),
-        leave_one_out=True,
+        removals=each_group,
     )
-    assert plan is not None
     full, none, *without = (plain_log_probability(model, prompt, plan.answer_ids) for prompt in plan.prompts)
     first = list(range(result.sentences[0].n_tokens))
     sentence = result.sentences[0]
@@ -77,19 +87,11 @@ def test_features_are_those_of_plainly_re_scored_prompts(
 
 
 def test_the_removal_of_a_chunk_removes_exactly_its_tokens(tiny_model: LanguageModel) -> None:
-    def prompts_of(exchange: Exchange, *, leave_one_out: bool) -> tuple[list[int], ...]:
-        chunks = context_chunks(exchange.passages, 5)
-        plan = plan_exchange(
-            exchange, chunks, model=tiny_model, template=PLAIN, limits=Limits(), leave_one_out=leave_one_out
-        )
-        assert plan is not None
-        return plan.prompts
-
-    whole = prompts_of(MUSEUM, leave_one_out=True)
+    whole = plans_of(MUSEUM, tiny_model)[0].prompts
     for index, prompt in enumerate(whole[2:]):
         kept = tuple(passage for at, passage in enumerate(MUSEUM.passages) if at != index)
         # Two passages or more are their own chunks, so the shorter exchange is laid out alike.
-        assert prompt == prompts_of(Exchange(MUSEUM.question, kept, MUSEUM.answer), leave_one_out=False)[0]
+        assert prompt == plans_of(replace(MUSEUM, passages=kept), tiny_model)[0].prompts[0]
 
 
 def test_two_passes_and_leave_one_out_agree_on_what_both_compute(tiny_model: LanguageModel) -> None:
@@ -160,14 +162,51 @@ def test_an_answer_that_cannot_be_scored_says_why(
     )
 
 
-def test_a_context_past_the_window_is_cut_at_whole_chunks_and_said(tiny_model: LanguageModel) -> None:
-    long = tuple(Passage(str(number), f"Room {number} of the museum opens at nine. " * 3) for number in range(40))
-    result = GroundingScorer(tiny_model).score([Exchange("When?", long, MUSEUM.answer)], Method.LEAVE_ONE_OUT)[0]
+def rooms(number: int) -> tuple[Passage, ...]:
+    return tuple(Passage(str(room), f"Room {room} of the museum opens at nine. " * 3) for room in range(number))
+
+
+def test_a_context_past_the_window_is_read_in_windows_of_whole_chunks(tiny_model: LanguageModel) -> None:
+    exchange = Exchange("When?", rooms(40), MUSEUM.answer)
+    scorer = GroundingScorer(tiny_model)
+    result = scorer.score([exchange], Method.LEAVE_ONE_OUT)[0]
+    plans = plans_of(exchange, tiny_model)
+    assert result.n_windows == len(plans) > 1
+    assert not result.truncation.context_truncated
+    assert [chunk for plan in plans for chunk in plan.chunks] == list(range(40))
+    assert all(len(plan.prompts[0]) + len(plan.answer_ids) <= WINDOW_TOKENS for plan in plans)
+    for index, sentence in enumerate(result.sentences):
+        assert {drop.chunk for drop in sentence.drops} == set(plans[sentence.window].chunks)
+        alone = [
+            scorer.score([replace(exchange, passages=tuple(exchange.passages[chunk] for chunk in plan.chunks))])[0]
+            for plan in plans
+        ]
+        gaps = [one.sentences[index].gap for one in alone]
+        assert sentence.gap == pytest.approx(max(gap for gap in gaps if gap is not None), abs=TOLERANCE)
+
+
+def test_a_chunk_that_alone_is_past_the_window_is_read_in_pieces(tiny_model: LanguageModel) -> None:
+    long = Passage("long", "Every room of the museum opens at nine and closes at six, " * 60)
+    exchange = Exchange("When?", (long, Passage("short", "Dogs must stay outside.")), MUSEUM.answer)
+    plans = plans_of(exchange, tiny_model)
+    assert [plan.chunks for plan in plans] == [(0,)] * (len(plans) - 1) + [(0, 1)]
+    tail = tiny_model.encode(PLAIN.question_segment(exchange.question)).ids
+    head = tiny_model.encode(PLAIN.head).ids
+    read = [token for plan in plans for token in plan.prompts[0][len(head) : -len(tail)]]
+    assert read == [
+        token for text in (long.text + "\n\n", "Dogs must stay outside.\n\n") for token in tiny_model.encode(text).ids
+    ]
+    assert GroundingScorer(tiny_model).score([exchange])[0].truncation.context_tokens_cut == 0
+
+
+def test_a_context_past_the_limit_is_cut_at_whole_chunks_and_said(tiny_model: LanguageModel) -> None:
+    scorer = GroundingScorer(tiny_model, limits=Limits(max_context_tokens=200))
+    result = scorer.score([Exchange("When?", rooms(40), MUSEUM.answer)], Method.LEAVE_ONE_OUT)[0]
     assert result.truncation.context_truncated
     assert not result.truncation.answer_truncated
-    read = {drop.chunk for drop in result.sentences[0].drops}
+    read = {drop.chunk for one in result.sentences for drop in one.drops}
     assert read == set(range(len(read)))
-    assert 0 < len(read) < len(long)
+    assert 0 < len(read) < 40
 
 
 def test_an_answer_past_the_window_lists_its_end_as_unscored(tiny_model: LanguageModel) -> None:
@@ -197,3 +236,69 @@ def test_the_identity_names_everything_that_a_score_depends_on(tiny_model: Langu
     identity = GroundingScorer(tiny_model, template=GASP_RAG).identity
     assert (identity.model, identity.dtype, identity.template) == ("tiny-llama", "float32", "gasp-rag-0.2")
     assert identity != GroundingScorer(tiny_model).identity
+
+
+def test_a_masked_chunk_is_hidden_from_question_and_answer_alone(tiny_model: LanguageModel) -> None:
+    (plan,) = plans_of(MUSEUM, tiny_model, masked=True)
+    scored = GroundingScorer(tiny_model, masked=True).score([MUSEUM], Method.LEAVE_ONE_OUT)[0].sentences[0]
+    full = plain_log_probability(tiny_model, plan.prompts[0], plan.answer_ids)
+    text = torch.tensor([plan.prompts[0] + plan.answer_ids])
+    for drop, ((start, end),) in zip(scored.drops, plan.hidden[2:], strict=True):
+        mask = torch.full((text.shape[1], text.shape[1]), -torch.inf).triu(1)
+        mask[plan.trunk_tokens :, start:end] = -torch.inf
+        with torch.inference_mode():
+            logits = tiny_model.network(input_ids=text, attention_mask=mask[None, None]).logits[0]
+        rows = torch.log_softmax(logits[len(plan.prompts[0]) - 1 : -1], -1)
+        hidden = rows.gather(-1, torch.tensor(plan.answer_ids)[:, None])[:, 0]
+        assert drop.drop == pytest.approx(float((full - hidden)[: scored.n_tokens].mean()), abs=TOLERANCE)
+
+
+def test_masking_is_refused_where_it_cannot_be_done(tiny_model_of: Callable[[str], LanguageModel]) -> None:
+    with pytest.raises(ValueError, match="cannot be masked"):
+        GroundingScorer(tiny_model_of("llama"), template=GASP_RAG, masked=True).score([MUSEUM])
+    with pytest.raises(ValueError, match="shares prefixes"):
+        GroundingScorer(tiny_model_of("gemma2"), masked=True).score([MUSEUM], Method.LEAVE_ONE_OUT)
+
+
+def test_all_pairs_of_chunks_are_removed_together(tiny_model: LanguageModel) -> None:
+    result = GroundingScorer(tiny_model, pairs=Pairs.ALL).score([MUSEUM], Method.LEAVE_ONE_OUT)[0]
+    (plan,) = plans_of(MUSEUM, tiny_model, each_pair)
+    full = plain_log_probability(tiny_model, plan.prompts[0], plan.answer_ids)
+    sentence = result.sentences[0]
+    assert [drop.chunks for drop in sentence.pair_drops] == [(0, 1), (0, 2), (1, 2)]
+    for drop, prompt in zip(sentence.pair_drops, plan.prompts[5:], strict=True):
+        other = plain_log_probability(tiny_model, prompt, plan.answer_ids)
+        assert drop.drop == pytest.approx(float((full - other)[: sentence.n_tokens].mean()), abs=TOLERANCE)
+    assert len(sentence.drops) == 3
+
+
+def test_the_two_strongest_chunks_of_each_sentence_are_removed_together(tiny_model: LanguageModel) -> None:
+    everything = GroundingScorer(tiny_model, pairs=Pairs.ALL).score([MUSEUM, REFUND], Method.LEAVE_ONE_OUT)
+    top = GroundingScorer(tiny_model, pairs=Pairs.TOP).score([MUSEUM, REFUND], Method.LEAVE_ONE_OUT)
+    for left, right in zip(everything, top, strict=True):
+        for sentence, whole in zip(right.sentences, left.sentences, strict=True):
+            assert sentence.drops == pytest.approx(whole.drops)
+            strongest = sorted(sentence.drops, key=lambda drop: drop.drop)[-2:]
+            assert [set(drop.chunks) for drop in sentence.pair_drops] == (
+                [{drop.chunk for drop in strongest}] if strongest else []
+            )
+            for drop in sentence.pair_drops:
+                (same,) = (other for other in whole.pair_drops if other.chunks == drop.chunks)
+                assert drop.drop == pytest.approx(same.drop, abs=TOLERANCE)
+
+
+def test_only_low_answers_are_looked_at_closely(tiny_model: LanguageModel) -> None:
+    scorer = GroundingScorer(tiny_model)
+    gaps = [result.lowest_gap for result in scorer.score([MUSEUM, REFUND])]
+    low, high = sorted(gap for gap in gaps if gap is not None)
+    adaptive = scorer.score_adaptively([MUSEUM, REFUND], (low + high) / 2)
+    assert {result.method: result.lowest_gap for result in adaptive} == {
+        Method.LEAVE_ONE_OUT: pytest.approx(low, abs=TOLERANCE),
+        Method.TWO_PASS: high,
+    }
+
+
+def test_a_chunk_that_speaks_against_a_sentence_is_a_candidate_for_a_contradiction() -> None:
+    drops = [ChunkDrop(0, 0.02, 0.0), ChunkDrop(1, -0.4, 0.1), ChunkDrop(2, -0.5, 0.1), ChunkDrop(3, 0.3, 0.1)]
+    assert (contradicting_chunk(drops), supporting_chunk(drops)) == (2, 3)
+    assert contradicting_chunk([ChunkDrop(0, -0.01, 0.0)]) is None
