@@ -1,9 +1,9 @@
-"""The ``gasp`` command: score a file of answers without a service."""
+"""The ``gasp`` command: score a file of answers, and measure scores against labels, without a service."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
+import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,31 +11,32 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gasp_core.detector import GASP, GROUP, Detection, SentenceResult
 from gasp_core.errors import GaspError
-from gasp_core.grounding import AnswerGrounding, Exchange, Method, SentenceGrounding
-from gasp_core.items import Item, read_items, require_writable, write_records
+from gasp_core.items import read_items, require_writable, write_records
+from gasp_core.labelled import read_labelled
+from gasp_core.metrics import evaluate
 from gasp_core.packaged import PACKAGED_MODEL
+from gasp_core.sentence_scores import Feature
+from gasp_core.version import __version__
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grounding scores for the sentences of RAG answers.")
 
-# Exchanges handed to the scorer at once; the scorer batches by tokens itself.
-GROUP = 4
 
-
-class Feature(StrEnum):
-    """What ``sensitivity`` reports."""
-
-    MAX_DROP = "max_drop"
-    GAP = "gap"
-    MEAN_DROP = "mean_drop"
-    TOP2_DROP = "top2_drop"
-    MAX_JSD = "max_jsd"
-    JSD_NO_CONTEXT = "jsd_noctx"
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - as typer calls it
+    if wanted:
+        typer.echo(f"gasp {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
-def _commands() -> None:
-    """Keep `detect` a command of its own: more are to come."""
+def _options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take what comes before a command."""
 
 
 @app.command()
@@ -56,33 +57,60 @@ def detect(
     dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")] = "auto",
 ) -> None:
     """Score every sentence of every answer in a file."""
-    # Seconds to import, which --help need not wait for.
-    from gasp_core.model import load_model
-    from gasp_core.packaged import resolve_model
-    from gasp_core.plan import Limits
-    from gasp_core.scorer import GroundingScorer
-
     # A wrong path is better known before the hours of scoring than after.
-    require_writable(str(output))
-    items = read_items(str(source))
-    scorer = GroundingScorer(
-        load_model(resolve_model(model), device=device, dtype=dtype),
-        limits=Limits(max_context_tokens=max_ctx_tokens, max_answer_tokens=max_ans_tokens),
-        max_chunks=k_chunks,
+    require_writable(output)
+    items = read_items(source)
+    detector = GASP(
+        model,
+        k_chunks=k_chunks,
+        threshold=threshold,
+        economical=economical,
+        sensitivity_feature=feature,
+        max_ctx_tokens=max_ctx_tokens,
+        max_ans_tokens=max_ans_tokens,
+        device=device,
+        dtype=dtype,
     )
-    method = Method.TWO_PASS if economical else Method.LEAVE_ONE_OUT
-    if economical and feature is not Feature.JSD_NO_CONTEXT:
-        feature = Feature.GAP
-    records: list[dict[str, Any]] = []
+    detections = _detect_all(detector, items)
+    records = [
+        _record(number, items[number], detection, result)
+        for number, detection in enumerate(detections)
+        for result in detection
+    ]
+    write_records(records, output)
+    empty = sum(not detection.sentences for detection in detections)
+    without_row = f" ({empty} empty and without a row)" if empty else ""
+    typer.echo(f"wrote {len(records)} sentence results from {len(items)} answers{without_row} to {output}")
+
+
+@app.command("eval")
+def evaluate_file(
+    *,
+    source: Annotated[Path, typer.Option("--input", help="A .jsonl or .csv file of results with labels.")],
+    label_col: Annotated[str, typer.Option(help="The column with 1 for unsupported, 0 for grounded.")] = "label",
+    score_col: Annotated[str, typer.Option(help="The column with the sensitivity: low is suspect.")] = "sensitivity",
+    threshold: Annotated[float | None, typer.Option(help="Also measure flagging what is below.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of lines.")] = False,
+) -> None:
+    """Measure how well the scores in a labelled file find what is unsupported."""
+    labelled = read_labelled(source, label_column=label_col, score_column=score_col)
+    suspicions = [-score for score in labelled.scores]
+    # A suspicion counts from its threshold on, a sensitivity is flagged below its own: the next number makes it strict.
+    at_least = None if threshold is None else math.nextafter(-threshold, math.inf)
+    found = evaluate(labelled.labels, suspicions, threshold=at_least)
+    _print_metrics(
+        found | {"without_label": labelled.without_label, "without_score": labelled.without_score}, as_json=as_json
+    )
+
+
+def _detect_all(detector: GASP, items: list[dict[str, Any]]) -> list[Detection]:
+    detections: list[Detection] = []
     with _progress() as progress:
         task = progress.add_task("scoring", total=len(items))
         for start in range(0, len(items), GROUP):
-            group = items[start : start + GROUP]
-            for offset, grounding in enumerate(scorer.score([item.exchange for item in group], method)):
-                records += _records(start + offset, group[offset], grounding, feature, threshold)
-                progress.advance(task)
-    write_records(records, str(output))
-    typer.echo(f"wrote {len(records)} sentence results from {len(items)} answers to {output}")
+            detections += detector.detect_batch(items[start : start + GROUP])
+            progress.update(task, completed=len(detections))
+    return detections
 
 
 def _progress() -> Progress:
@@ -95,64 +123,32 @@ def _progress() -> Progress:
     )
 
 
-def _records(
-    item_id: int, item: Item, grounding: AnswerGrounding, feature: Feature, threshold: float | None
-) -> list[dict[str, Any]]:
-    return [_record(item_id, item, grounding, result, feature, threshold) for result in grounding.sentences]
-
-
-def _record(
-    item_id: int,
-    item: Item,
-    grounding: AnswerGrounding,
-    result: SentenceGrounding,
-    feature: Feature,
-    threshold: float | None,
-) -> dict[str, Any]:
-    features = features_of(result)
-    sensitivity = features.get(feature)
-    span = result.sentence
+def _record(number: int, item: dict[str, Any], detection: Detection, result: SentenceResult) -> dict[str, Any]:
     record = {
-        "item_id": item_id,
+        "item_id": number,
         "sent_index": result.index,
-        "sentence": item.exchange.answer[span.start : span.end],
-        "start": span.start,
-        "end": span.end,
-        "sensitivity": sensitivity,
-        "flagged": None if threshold is None or sensitivity is None else sensitivity < threshold,
-        "supporting_chunk": _chunk_text(item.exchange, grounding, result.supporting_chunk),
+        "sentence": result.text,
+        "start": result.start,
+        "end": result.end,
+        "sensitivity": result.sensitivity,
+        "flagged": result.flagged,
+        "supporting_chunk": result.supporting_chunk,
         "skip_reason": result.skip_reason,
-        "context_truncated": grounding.truncation.context_truncated,
-        "answer_truncated": grounding.truncation.answer_truncated,
-        "n_tokens": result.n_tokens,
+        "context_truncated": detection.context_tokens_cut > 0,
+        "answer_truncated": detection.answer_tokens_cut > 0,
+        "n_tokens": result.features["n_tokens"],
         "surprisal": result.surprisal,
     }
-    record |= {f"feat_{name}": value for name, value in features.items()}
-    return record | ({"label": item.row["label"]} if "label" in item.row else {})
+    record |= {f"feat_{name}": value for name, value in result.features.items()}
+    return record | ({"label": item["label"]} if "label" in item else {})
 
 
-def features_of(result: SentenceGrounding) -> dict[str, float | None]:
-    """Every feature by its name in the peer's files; None where it was not computed."""
-    drops = sorted((drop.drop for drop in result.drops), reverse=True)
-    return {
-        Feature.GAP: result.gap,
-        Feature.JSD_NO_CONTEXT: result.jsd_no_context,
-        Feature.MAX_DROP: drops[0] if drops else None,
-        Feature.MEAN_DROP: _mean(drops),
-        Feature.TOP2_DROP: _mean(drops[:2]),
-        Feature.MAX_JSD: max((drop.jsd for drop in result.drops), default=None),
-    }
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def _chunk_text(exchange: Exchange, grounding: AnswerGrounding, chunk: int | None) -> str | None:
-    if chunk is None:
-        return None
-    place = grounding.chunks[chunk]
-    return exchange.passages[place.passage].text[place.start : place.end]
+def _print_metrics(metrics: dict[str, float], *, as_json: bool) -> None:
+    if as_json:  # which has no NaN
+        typer.echo(json.dumps({name: None if math.isnan(value) else value for name, value in metrics.items()}))
+        return
+    for name, value in metrics.items():
+        typer.echo(f"{name:<14} {value:.4f}" if isinstance(value, float) else f"{name:<14} {value}")
 
 
 def main() -> None:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-# Float32 logits of one tile of answer positions and one variant, in bytes: enough rows to fill the matrix unit. Three
-# tensors of this size live at once, whatever the number of variants.
+# Logits of one tile of answer positions under one variant: enough rows to fill the matrix unit. Two tensors of this
+# size live at once, whatever the number of variants.
 CPU_TILE_BYTES = 24 * 1024 * 1024
 CUDA_TILE_BYTES = 512 * 1024 * 1024
 
-# What is compared at once within a tile; a CPU then works in its cache.
+# What is compared at once within a tile. A CPU then works in its cache, in memory that it has touched before.
 CPU_BLOCK_BYTES = 1024 * 1024
 CUDA_BLOCK_BYTES = 128 * 1024 * 1024
 
@@ -33,21 +33,30 @@ def token_scores(head: Callable[[Tensor], Tensor], states: Tensor, answer_ids: T
     log_probabilities = torch.empty(variants, length, device=states.device)
     divergences = torch.zeros(variants, length, device=states.device)
     on_cuda = states.device.type == "cuda"
-    vocabulary = head(states[0, :1]).shape[-1]
-    block_bytes = CUDA_BLOCK_BYTES if on_cuda else CPU_BLOCK_BYTES
-    for tile in _slices(length, CUDA_TILE_BYTES if on_cuda else CPU_TILE_BYTES, vocabulary):
-        targets = answer_ids[tile, None]
-        full = torch.log_softmax(head(states[0, tile]), dim=-1, dtype=torch.float32)  # (rows, V)
-        full_probabilities = full.exp()
-        log_probabilities[0, tile] = full.gather(-1, targets)[:, 0]
+    row_bytes = 4 * head(states[0, :1]).shape[-1]
+    for tile in _slices(0, length, (CUDA_TILE_BYTES if on_cuda else CPU_TILE_BYTES) // row_bytes):
+        blocks = list(_slices(tile.start, tile.stop, (CUDA_BLOCK_BYTES if on_cuda else CPU_BLOCK_BYTES) // row_bytes))
+        full_logits = head(states[0, tile])  # (rows, V)
+        for at in blocks:
+            log_probabilities[0, at] = _chosen(_log_softmax(full_logits, at, tile), answer_ids[at])
         for variant in range(1, variants):
             logits = head(states[variant, tile])
-            for block in _slices(len(logits), block_bytes, vocabulary):
-                at = slice(tile.start + block.start, tile.start + block.stop)
-                other = torch.log_softmax(logits[block], dim=-1, dtype=torch.float32)
-                log_probabilities[variant, at] = other.gather(-1, targets[block])[:, 0]
-                divergences[variant, at] = _divergence(full[block], full_probabilities[block], other)
+            for at in blocks:
+                # The full distribution is formed anew for each variant: that costs less than to keep it.
+                full, other = _log_softmax(full_logits, at, tile), _log_softmax(logits, at, tile)
+                log_probabilities[variant, at] = _chosen(other, answer_ids[at])
+                divergences[variant, at] = jensen_shannon(full, other)
     return log_probabilities, divergences
+
+
+def _log_softmax(logits: Tensor, at: slice, tile: slice) -> Tensor:
+    """Float32 log-probabilities of the answer positions ``at`` out of the logits of a tile."""
+    return torch.log_softmax(logits[at.start - tile.start : at.stop - tile.start], dim=-1, dtype=torch.float32)
+
+
+def _chosen(log_probabilities: Tensor, tokens: Tensor) -> Tensor:
+    """Of distributions (n, V), the entries (n,) of the tokens (n,)."""
+    return log_probabilities.gather(-1, tokens[:, None])[:, 0]
 
 
 def jensen_shannon(log_p: Tensor, log_q: Tensor) -> Tensor:
@@ -56,12 +65,7 @@ def jensen_shannon(log_p: Tensor, log_q: Tensor) -> Tensor:
     The sum of the two divergences from the mixture, without an epsilon inside the logarithm, so that equal
     distributions give 0 to rounding.
     """
-    return _divergence(log_p, log_p.exp(), log_q)
-
-
-def _divergence(log_p: Tensor, p: Tensor, log_q: Tensor) -> Tensor:
-    """As ``jensen_shannon``, with p at hand."""
-    q = log_q.exp()
+    p, q = log_p.exp(), log_q.exp()
     # Where both underflow their terms are 0, and the bound only keeps 0 times infinity out.
     log_mixture = torch.add(p, q).mul_(0.5).clamp_min_(_TINY).log_()
     left = torch.linalg.vecdot(p, log_p - log_mixture)
@@ -70,8 +74,7 @@ def _divergence(log_p: Tensor, p: Tensor, log_q: Tensor) -> Tensor:
     return divergence
 
 
-def _slices(length: int, max_bytes: int, vocabulary: int) -> Iterator[slice]:
-    """Cut rows of float32 logits into pieces of at most ``max_bytes``; at least a row each."""
-    rows = max(1, max_bytes // (4 * vocabulary))
-    for at in range(0, length, rows):
-        yield slice(at, min(at + rows, length))
+def _slices(start: int, end: int, rows: int) -> Iterator[slice]:
+    """Cut ``[start, end)`` into pieces of ``rows``; at least a row each."""
+    for at in range(start, end, max(1, rows)):
+        yield slice(at, min(at + max(1, rows), end))

@@ -1,4 +1,4 @@
-"""Files of exchanges and of results, as JSON lines or CSV."""
+"""Files of exchanges and of results, as JSON lines or CSV, and the rows in them."""
 
 from __future__ import annotations
 
@@ -19,80 +19,114 @@ SUFFIXES = (".jsonl", ".csv")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One exchange of a file with the row that it came from."""
+    """A row as the exchange that it describes. ``in_parts``: its context is a list, whose texts are the chunks."""
 
     exchange: Exchange
-    row: Mapping[str, Any]
+    in_parts: bool
 
 
-def read_items(path: str) -> list[Item]:
-    """Read a ``.jsonl`` or ``.csv`` file; each row holds ``answer``, ``context`` (or ``passages``) and ``query``.
+def read_items(path: str | Path) -> list[dict[str, Any]]:
+    """Read a ``.jsonl`` or ``.csv`` file; gives its rows as they are, each of which ``parse_item`` understands.
 
-    The context is one string or, in JSON, a list of strings. Raises InputError with the line.
+    Raises InputError with the line.
     """
-    return [_item(path, line, row) for line, row in _rows(path)]
+    rows = read_rows(path)
+    for line, row in rows:
+        try:
+            parse_item(row)
+        except ValueError as error:
+            raise InputError(str(path), line, str(error)) from error
+    return [row for _, row in rows]
 
 
-def require_writable(path: str) -> None:
-    """Raise InputError unless ``path`` is a ``.jsonl`` or ``.csv`` file in a folder that exists."""
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise InputError(path, 0, "the output must be a .jsonl or .csv file")
-    if not Path(path).parent.is_dir():
-        raise InputError(path, 0, "its folder does not exist")
+def parse_item(row: Mapping[str, Any]) -> Item:
+    """Take ``answer``, ``context`` (or ``passages``, ``contexts``) and, if there, ``query`` (or ``question``).
+
+    A context is one text or a list of texts. Null stands for an empty text or for no passage at all. Whatever else is
+    in the row is let be. Raises ValueError, which does not quote the row, if answer or context is absent or one of
+    the three is no text.
+    """
+    answer = _value(row, ("answer",), empty="")
+    if not isinstance(answer, str):
+        raise ValueError("needs an 'answer' that is text")  # noqa: TRY004 - a row is a value, and a wrong one
+    question = _value(row, QUESTION_NAMES, empty="", absent="")
+    if not isinstance(question, str):
+        raise ValueError("has a 'query' that is no text")  # noqa: TRY004 - as above
+    context = _value(row, CONTEXT_NAMES, empty=())
+    texts = [context] if isinstance(context, str) else context
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("needs a 'context' (text) or 'passages' (a list of texts)")
+    passages = tuple(Passage(f"ctx-{number}", text) for number, text in enumerate(texts, 1))
+    return Item(Exchange(question, passages, answer), in_parts=not isinstance(context, str))
 
 
-def write_records(records: Sequence[Mapping[str, Any]], path: str) -> None:
-    """Write records to a ``.jsonl`` or ``.csv`` file. Raises InputError if ``require_writable`` does."""
-    require_writable(path)
-    if Path(path).suffix.lower() == ".jsonl":
-        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-        Path(path).write_text("".join(lines), encoding="utf-8")
-    else:
-        names = list(dict.fromkeys(name for record in records for name in record))
-        with Path(path).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            writer.writerows(records)
+def _value(row: Mapping[str, Any], names: Sequence[str], *, empty: object, absent: object = None) -> object:
+    """The first of these fields that is not null; ``empty`` if all that are there are, ``absent`` if none is there."""
+    there = [row[name] for name in names if name in row]
+    return next((value for value in there if value is not None), empty if there else absent)
 
 
-def _rows(path: str) -> list[tuple[int, Mapping[str, Any]]]:
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise InputError(path, 0, "the input must be a .jsonl or .csv file")
+def read_rows(path: str | Path) -> list[tuple[int, dict[str, Any]]]:
+    """Read the rows of a ``.jsonl`` or ``.csv`` file, each with the line that it ends on. Raises InputError."""
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(str(path), 0, "the input must be a .jsonl or .csv file")
     try:
         # Line ends are left alone: a quoted CSV field may hold some of its own.
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            if suffix == ".csv":
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            if path.suffix.lower() == ".csv":
                 reader = csv.DictReader(file)
-                return [(reader.line_num, row) for row in reader]
+                return [(reader.line_num, _csv_row(path, reader.line_num, row)) for row in reader]
             return [(line, _json_row(path, line, text)) for line, text in enumerate(file, 1) if text.strip()]
     except OSError as error:
-        raise InputError(path, 0, error.strerror or "cannot be read") from error
+        raise InputError(str(path), 0, error.strerror or "cannot be read") from error
     except UnicodeDecodeError as error:
-        raise InputError(path, 0, "is not UTF-8") from error
+        raise InputError(str(path), 0, "is not UTF-8") from error
     except csv.Error as error:
-        raise InputError(path, 0, f"is not CSV: {error}") from error
+        raise InputError(str(path), 0, f"is not CSV: {error}") from error
 
 
-def _json_row(path: str, line: int, text: str) -> Mapping[str, Any]:
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(path, line, "is not JSON") from error
-    if not isinstance(row, dict):
-        raise InputError(path, line, "is not a JSON object")
+def require_writable(path: str | Path) -> None:
+    """Raise InputError unless ``path`` is a ``.jsonl`` or ``.csv`` file in a folder that exists."""
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise InputError(str(path), 0, "the output must be a .jsonl or .csv file")
+    if not Path(path).parent.is_dir():
+        raise InputError(str(path), 0, "its folder does not exist")
+
+
+def write_records(records: Sequence[Mapping[str, Any]], path: str | Path) -> None:
+    """Write records to a ``.jsonl`` or ``.csv`` file. Raises InputError if ``require_writable`` does.
+
+    In CSV the columns are the names of all records, in the order in which they first appear; None is an empty cell,
+    and a cell that would hold a mapping or a list holds its JSON.
+    """
+    require_writable(path)
+    # Half of a surrogate pair, which JSON can smuggle in, has no UTF-8. Its escape is what JSON wants to see instead.
+    with Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        if Path(path).suffix.lower() == ".jsonl":
+            file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        elif names := list(dict.fromkeys(name for record in records for name in record)):
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            writer.writerows({name: _cell(value) for name, value in record.items()} for record in records)
+
+
+def _cell(value: object) -> object:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | tuple) else value
+
+
+def _csv_row(path: Path, line: int, row: dict[str, Any]) -> dict[str, Any]:
+    # A comma in a text without quotes: what is read as answer would be a piece of the context.
+    if None in row:
+        raise InputError(str(path), line, "has more fields than the first line names")
     return row
 
 
-def _item(path: str, line: int, row: Mapping[str, Any]) -> Item:
-    answer = row.get("answer")
-    if not isinstance(answer, str):
-        raise InputError(path, line, "needs an 'answer' that is text")
-    question = next((row[name] for name in QUESTION_NAMES if isinstance(row.get(name), str)), "")
-    texts = next((row[name] for name in CONTEXT_NAMES if row.get(name) is not None), None)
-    if isinstance(texts, str):
-        texts = [texts]
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise InputError(path, line, "needs a 'context' (text) or 'passages' (a list of texts)")
-    passages = tuple(Passage(f"ctx-{number}", text) for number, text in enumerate(texts, 1))
-    return Item(Exchange(question, passages, answer), row)
+def _json_row(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(str(path), line, "is not JSON") from error
+    if not isinstance(row, dict):
+        raise InputError(str(path), line, "is not a JSON object")
+    return row

@@ -45,16 +45,15 @@ class Plan:
 
     ``prompts[0]`` has the chunks of the window, ``prompts[1]`` none, and ``prompts[2 + i]`` lacks the chunks of the
     groups ``removals[i]``. Where ``hidden[n]`` names token spans, prompt n still has these chunks, but question and
-    answer do not see them. The first ``trunk_tokens`` of ``prompts[0]`` are the context and what stands before it:
-    what other answers to the same context share. ``answer_ids`` is the part of the answer that is scored;
-    ``answer_spans`` covers the whole answer: one character span per token, in the coordinates of ``Exchange.answer``.
-    ``chunks`` are the indices of the window's chunks.
+    answer do not see them. ``context_end`` is where the question begins in ``prompts[0]``, in tokens. ``answer_ids``
+    is the part of the answer that is scored; ``answer_spans`` covers the whole answer: one character span per token,
+    in the coordinates of ``Exchange.answer``. ``chunks`` are the indices of the window's chunks.
     """
 
     prompts: tuple[list[int], ...]
     hidden: tuple[tuple[Span, ...], ...]
     removals: tuple[tuple[int, ...], ...]
-    trunk_tokens: int
+    context_end: int
     answer_ids: list[int]
     answer_spans: list[Span]
     chunks: tuple[int, ...]
@@ -117,8 +116,8 @@ def plan_exchange(
                 ),
                 hidden=((), (), *(frame.spans(window, out) if masked else () for out in lacking)),
                 removals=removed,
-                # A spliced prompt's question cannot be told apart by tokens; then it belongs to the trunk.
-                trunk_tokens=len(full) - (1 if template.spliced else len(frame.tail)),
+                # The end of a spliced context may be one token with what follows; nobody asks for it there.
+                context_end=len(full) - len(frame.tail),
                 answer_ids=scored_ids,
                 answer_spans=answer_spans,
                 chunks=tuple(dict.fromkeys(segment.chunk for segment in window)),

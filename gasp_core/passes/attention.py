@@ -7,6 +7,7 @@ end: the last token sees everything. No mask over the whole pack is ever formed.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Protocol
 
 import torch
@@ -58,8 +59,7 @@ def _attend_segment(query: Tensor, key: Tensor, value: Tensor, scale: float, out
     before = seen - length
     folded = (query * scale).view(length, key_heads, fold, size).permute(1, 2, 0, 3)
     result = out.view(length, key_heads, fold, size).permute(1, 2, 0, 3)
-    for start in range(0, length, BLOCK_ROWS):
-        end = min(start + BLOCK_ROWS, length)
+    for start, end in pairwise(_block_ends(before, length)):
         rows = folded[:, :, start:end].reshape(key_heads, fold * (end - start), size)
         scores = torch.matmul(rows, key[:, :, : before + end]).view(key_heads, fold, end - start, before + end)
         future = torch.ones(end - start, end - start, dtype=torch.bool, device=query.device).triu_(1)
@@ -68,6 +68,15 @@ def _attend_segment(query: Tensor, key: Tensor, value: Tensor, scale: float, out
         weights = torch.softmax(scores, dim=-1).view(key_heads, fold * (end - start), before + end)
         mixed = torch.matmul(weights, value[:, : before + end])
         result[:, :, start:end] = mixed.view(key_heads, fold, end - start, size)
+
+
+def _block_ends(before: int, length: int) -> list[int]:
+    """Cut rows so that what a block sees is a multiple of BLOCK_ROWS, but for the last one.
+
+    Libraries compile and keep a kernel per shape; so there are few.
+    """
+    first = BLOCK_ROWS - before % BLOCK_ROWS
+    return [0, *range(first, length, BLOCK_ROWS), length]
 
 
 def varlen_attention(

@@ -1,8 +1,8 @@
 """Shared-prefix passes: what the prompts of an answer have in common goes through the network once.
 
-Under causal attention the states of a prompt's beginning do not depend on what follows. So the context is read once,
-as a trunk whose keys and values are kept; each prompt then is a branch that starts where it departs from the trunk,
-with positions that go on from there. The numbers are those of the whole prompt, to rounding.
+Under causal attention the states of a prompt's beginning do not depend on what follows. So the full prompt is read
+once, as a trunk whose keys and values are kept; each prompt then is a branch that starts where it departs from the
+trunk, with positions that go on from there. The numbers are those of the whole prompt, to rounding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gasp_core.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class _Trunk:
-    """The beginning of a full prompt, with its keys and values once they are computed."""
+    """A full prompt but for its last token, with its keys and values once they are computed."""
 
     ids: list[int]
     contents: KeyValues
@@ -45,11 +45,11 @@ class SharedPrefixPasses:
         return states
 
     def _run_group(self, plans: Sequence[Plan]) -> list[Tensor]:
-        trunks = self._read_trunks([plan.prompts[0][: plan.trunk_tokens] for plan in plans])
+        trunks = self._read_trunks([plan.prompts[0][:-1] for plan in plans])
         branches = [
-            _branch(trunk, prompt, hidden, plan.answer_ids)
+            _branch(plan, number, trunk)
             for plan, trunk in zip(plans, trunks, strict=True)
-            for prompt, hidden in zip(plan.prompts, plan.hidden, strict=True)
+            for number in range(len(plan.prompts))
         ]
         kept = torch.cat([self._forward(pack) for pack in _packs(branches, self._max_tokens)])
         sizes = [len(plan.prompts) * len(plan.answer_ids) for plan in plans]
@@ -90,19 +90,23 @@ class SharedPrefixPasses:
         return self._network(Pack(segments, self._device))
 
 
-def _branch(trunk: _Trunk, prompt: list[int], hidden: Sequence[Span], answer: list[int]) -> Segment:
+def _branch(plan: Plan, number: int, trunk: _Trunk) -> Segment:
     """What a prompt has beyond the trunk, and the answer but for its last token, which predicts nothing asked for.
 
-    At least the last token of the prompt is in the branch, because its state predicts the answer's first token.
+    At least the last token of the prompt is in the branch, because its state predicts the answer's first token. A
+    question that must not see some chunks is in the branch, too.
     """
-    shared = min(shared_length(torch.tensor(prompt), torch.tensor(trunk.ids)), len(prompt) - 1)
+    prompt, hidden = plan.prompts[number], plan.hidden[number]
+    shared = shared_length(torch.tensor(prompt[:-1]), torch.tensor(trunk.ids))
+    if hidden:
+        shared = min(shared, plan.context_end)
     first = len(prompt) - 1 - shared
     return Segment(
-        [*prompt[shared:], *answer[:-1]],
+        [*prompt[shared:], *plan.answer_ids[:-1]],
         position=shared,
         trunk=trunk.contents,
         sees=_visible(shared, hidden),
-        keep=range(first, first + len(answer)),
+        keep=range(first, first + len(plan.answer_ids)),
     )
 
 
@@ -117,11 +121,11 @@ def _groups(plans: Sequence[Plan], max_tokens: int) -> Iterator[list[Plan]]:
     group: list[Plan] = []
     tokens = 0
     for plan in plans:
-        if group and tokens + plan.trunk_tokens > max_tokens:
+        if group and tokens + len(plan.prompts[0]) > max_tokens:
             yield group
             group, tokens = [], 0
         group.append(plan)
-        tokens += plan.trunk_tokens
+        tokens += len(plan.prompts[0])
     if group:
         yield group
 

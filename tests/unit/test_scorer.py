@@ -245,7 +245,7 @@ def test_a_masked_chunk_is_hidden_from_question_and_answer_alone(tiny_model: Lan
     text = torch.tensor([plan.prompts[0] + plan.answer_ids])
     for drop, ((start, end),) in zip(scored.drops, plan.hidden[2:], strict=True):
         mask = torch.full((text.shape[1], text.shape[1]), -torch.inf).triu(1)
-        mask[plan.trunk_tokens :, start:end] = -torch.inf
+        mask[plan.context_end :, start:end] = -torch.inf
         with torch.inference_mode():
             logits = tiny_model.network(input_ids=text, attention_mask=mask[None, None]).logits[0]
         rows = torch.log_softmax(logits[len(plan.prompts[0]) - 1 : -1], -1)

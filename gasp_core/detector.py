@@ -1,0 +1,210 @@
+"""The detector: a model with its settings, and what it finds in an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gasp_core.grounding import AnswerGrounding, AnswerSkip, Chunk, SentenceSkip
+from gasp_core.items import Item, parse_item
+from gasp_core.sentence_scores import NO_CHUNK, TWO_PASS_FEATURES, Feature, Scorer, SentenceScore, sentence_scores
+from gasp_core.template import PLAIN, PromptTemplate
+
+# Answers handed to the scorer at once. It batches by tokens itself; more would only hold more states in memory.
+GROUP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceResult:
+    """What was found for one sentence: the half-open character span ``[start, end)`` of the answer.
+
+    ``sensitivity`` is the feature that the detector reports, in nats per token: higher means that the sentence leans
+    more on the context. ``flagged`` says whether it is below the threshold. Both are None for a sentence without a
+    score, whose ``skip_reason`` says why; ``flagged`` is None also if there is no threshold. ``supporting_chunk`` is
+    the text of the chunk that the sentence reacts to most and ``supporting_chunk_index`` its place in the context,
+    None and -1 if it reacts to none or none was left out. ``features`` has every feature by name, None where it was
+    not computed, and ``n_tokens``. ``surprisal`` is the mean -log p under the whole context, in nats.
+    """
+
+    index: int
+    text: str
+    sensitivity: float | None
+    supporting_chunk_index: int
+    supporting_chunk: str | None
+    features: dict[str, float | None]
+    flagged: bool | None = None
+    start: int = 0
+    end: int = 0
+    surprisal: float | None = None
+    skip_reason: SentenceSkip | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields by name, ready for JSON; ``features`` is a dict of its own."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """What was found in one answer: a result per sentence, in order.
+
+    ``skip_reason`` says why no sentence has a score, if so. The tokens that were not read, because of a limit or of
+    the model's window, are counted in ``context_tokens_cut`` and ``answer_tokens_cut``.
+    """
+
+    sentences: Sequence[SentenceResult]
+    skip_reason: AnswerSkip | None = None
+    context_tokens_cut: int = 0
+    answer_tokens_cut: int = 0
+
+    def __iter__(self) -> Iterator[SentenceResult]:
+        return iter(self.sentences)
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def flagged(self) -> list[SentenceResult]:
+        """The sentences below the threshold; none if there is no threshold."""
+        return [sentence for sentence in self.sentences if sentence.flagged]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Every sentence as a dict, those without a score included."""
+        return [sentence.to_dict() for sentence in self.sentences]
+
+    def summary(self) -> dict[str, float | None]:
+        """``n_sentences``, ``n_flagged``, ``mean_sensitivity`` and ``min_sensitivity``.
+
+        Mean and minimum are over the sentences with a score, and None if there is none.
+        """
+        known = [sentence.sensitivity for sentence in self.sentences if sentence.sensitivity is not None]
+        return {
+            "n_sentences": len(self.sentences),
+            "n_flagged": len(self.flagged()),
+            "mean_sensitivity": sum(known) / len(known) if known else None,
+            "min_sensitivity": min(known, default=None),
+        }
+
+
+class GASP:
+    """Finds the sentences of an answer that do not lean on their context. Not for use by several threads at once.
+
+    ``k_chunks`` is into how many chunks a context given as one text is grouped. A sentence whose sensitivity is below
+    ``threshold`` is flagged; None flags nothing. ``economical`` reads the answer with the whole context and with none,
+    which is quicker and tells nothing about chunks. ``sensitivity_feature`` is one of the names in Feature; where
+    ``economical`` does not compute it, it is ``gap``. The other settings are those of Scorer, here ``scorer``.
+
+    Raises ValueError if a setting is out of range, ModelNotFound or ModelUnsupported if the model cannot be used.
+    """
+
+    def __init__(
+        self,
+        model_id: str,
+        k_chunks: int = 5,
+        threshold: float | None = None,
+        economical: bool = False,  # noqa: FBT001, FBT002 - gasp-rag's signature
+        sensitivity_feature: str = Feature.MAX_DROP,
+        max_ctx_tokens: int = 1800,
+        max_ans_tokens: int = 256,
+        device: str | None = None,
+        dtype: str | None = None,
+        *,
+        template: PromptTemplate = PLAIN,
+    ) -> None:
+        if sensitivity_feature not in list(Feature):
+            raise ValueError(f"sensitivity_feature must be one of {', '.join(Feature)}, not {sensitivity_feature!r}")
+        if k_chunks < 1:
+            raise ValueError(f"k_chunks must be at least 1, not {k_chunks}")
+        self.k_chunks = k_chunks
+        self.threshold = threshold
+        self.economical = economical
+        falls_back = economical and sensitivity_feature not in TWO_PASS_FEATURES
+        self.sensitivity_feature = str(Feature.GAP if falls_back else sensitivity_feature)
+        self.scorer = Scorer(model_id, device, dtype, max_ctx_tokens, max_ans_tokens, template=template)
+
+    def detect(
+        self,
+        context: str | Sequence[str] | None,
+        answer: str | None,
+        query: str | None = "",
+        threshold: float | None = None,
+    ) -> Detection:
+        """Score every sentence of one answer. ``threshold`` goes before that of the detector.
+
+        A context of one text is grouped into ``k_chunks``; the texts of a list are the chunks themselves, and
+        ``supporting_chunk_index`` counts in that list. Raises ValueError for what is no text.
+        """
+        item = parse_item({"context": context, "answer": answer, "query": query})
+        return self._detect([item], threshold)[0]
+
+    def detect_batch(self, items: Iterable[Mapping[str, Any]], threshold: float | None = None) -> list[Detection]:
+        """Score many answers, several at once; the results are in the order of ``items`` and do not depend on it.
+
+        An item has ``answer``, ``context`` (or ``passages``) and, if there is one, ``query`` (or ``question``), as in
+        the files of ``read_items``. Raises ValueError with the place of an item that does not, before any is scored.
+        """
+        parsed = [_parsed(number, item) for number, item in enumerate(items)]
+        groups = [parsed[at : at + GROUP] for at in range(0, len(parsed), GROUP)]
+        return [detection for group in groups for detection in self._detect(group, threshold)]
+
+    def _detect(self, items: Sequence[Item], threshold: float | None) -> list[Detection]:
+        """Score items together. Only those whose context is one text are grouped into chunks."""
+        threshold = self.threshold if threshold is None else threshold
+        groundings = {
+            in_parts: iter(
+                self.scorer.ground(
+                    [item.exchange for item in items if item.in_parts is in_parts],
+                    max_chunks=1 if in_parts else self.k_chunks,
+                    leave_one_out=not self.economical,
+                )
+            )
+            for in_parts in (False, True)
+        }
+        return [self._detection(item, next(groundings[item.in_parts]), threshold) for item in items]
+
+    def _detection(self, item: Item, grounding: AnswerGrounding, threshold: float | None) -> Detection:
+        return Detection(
+            tuple(
+                self._result(item, grounding.chunks, score, threshold)
+                for score in sentence_scores(item.exchange, grounding)
+            ),
+            skip_reason=grounding.skip_reason,
+            context_tokens_cut=grounding.truncation.context_tokens_cut,
+            answer_tokens_cut=grounding.truncation.answer_tokens_cut,
+        )
+
+    def _result(
+        self, item: Item, chunks: Sequence[Chunk], score: SentenceScore, threshold: float | None
+    ) -> SentenceResult:
+        features = score.features
+        sensitivity = features[self.sensitivity_feature]
+        index, text = _supporting_chunk(item, chunks, score.attributed_chunk)
+        return SentenceResult(
+            index=score.index,
+            text=score.text,
+            sensitivity=sensitivity,
+            supporting_chunk_index=index,
+            supporting_chunk=text,
+            features=features,
+            flagged=None if threshold is None or sensitivity is None else sensitivity < threshold,
+            start=score.start,
+            end=score.end,
+            surprisal=score.surprisal,
+            skip_reason=score.skip_reason,
+        )
+
+
+def _parsed(number: int, item: Mapping[str, Any]) -> Item:
+    try:
+        return parse_item(item)
+    except ValueError as error:
+        raise ValueError(f"item {number} {error}") from error
+
+
+def _supporting_chunk(item: Item, chunks: Sequence[Chunk], chunk: int) -> tuple[int, str | None]:
+    """The place of a chunk in the context as it was given, and its text."""
+    if chunk == NO_CHUNK:
+        return NO_CHUNK, None
+    place = chunks[chunk]
+    text = item.exchange.passages[place.passage].text[place.start : place.end]
+    # A blank text in a list is no chunk, so the two numbers may differ.
+    return place.passage if item.in_parts else chunk, text
