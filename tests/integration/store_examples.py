@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from gasp_core.features import contradicting_chunk, supporting_chunk
 from gasp_core.grounding import (
     AnswerGrounding,
     AnswerSkip,
@@ -87,17 +88,17 @@ def grounding(
         else:
             sentences.append(SentenceGrounding(index, span, 4, gap, jsd_no_context=0.25, surprisal=1.5))
         start = end
-    return AnswerGrounding(Method.TWO_PASS, tuple(sentences), (), Truncation(120, 20, 30, 0), skip_reason)
+    n_windows = 0 if skip_reason else 1
+    return AnswerGrounding(Method.TWO_PASS, tuple(sentences), (), Truncation(120, 20, 30, 0), skip_reason, n_windows)
 
 
 def attributed(gaps: Sequence[float | None], drops: Sequence[Sequence[float]]) -> AnswerGrounding:
-    """What leave-one-out adds: for each sentence the drop of each chunk; above 0.05 a chunk counts as reacting."""
+    """What leave-one-out adds: for each sentence the drop of each chunk."""
     plain = grounding(gaps)
     chunks = tuple(Chunk(passage=number, start=0, end=10, group=number) for number in range(len(drops[0])))
     sentences = []
     for found, values in zip(plain.sentences, drops, strict=True):
-        best = max(range(len(values)), key=lambda number: values[number], default=None)
-        reacts = best is not None and values[best] > 0.05
+        drops_of_sentence = tuple(ChunkDrop(number, value, 0.125) for number, value in enumerate(values))
         sentences.append(
             SentenceGrounding(
                 index=found.index,
@@ -107,11 +108,12 @@ def attributed(gaps: Sequence[float | None], drops: Sequence[Sequence[float]]) -
                 jsd_no_context=found.jsd_no_context,
                 surprisal=found.surprisal,
                 skip_reason=found.skip_reason,
-                drops=tuple(ChunkDrop(number, value, 0.125) for number, value in enumerate(values)),
-                supporting_chunk=best if reacts else None,
+                drops=drops_of_sentence,
+                supporting_chunk=supporting_chunk(drops_of_sentence),
+                contradicting_chunk=contradicting_chunk(drops_of_sentence),
             )
         )
-    return AnswerGrounding(Method.LEAVE_ONE_OUT, tuple(sentences), chunks, plain.truncation)
+    return AnswerGrounding(Method.LEAVE_ONE_OUT, tuple(sentences), chunks, plain.truncation, n_windows=1)
 
 
 def scored(

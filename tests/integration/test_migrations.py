@@ -67,6 +67,35 @@ def test_a_downgrade_to_base_leaves_nothing_and_can_be_taken_back(empty_database
     assert rows(empty_database_url, _OBJECTS) != []
 
 
+def test_verdicts_from_before_windows_were_given_on_one_window_or_on_none(empty_database_url: str) -> None:
+    upgrade(empty_database_url, "0001")
+    with create_engine(engine_url(empty_database_url), poolclass=NullPool).begin() as connection:
+        connection.exec_driver_sql("""
+            INSERT INTO scorers (model, revision, dtype, template, method, label) VALUES ('m', 'r', 'd', 't', 'x', 'l');
+            INSERT INTO interactions (app, interaction_id, revision, is_current, content_hash, question, answer,
+                metadata, repairs, adapter, source_topic, source_partition, source_offset)
+            SELECT 'a', id, 1, true, decode(repeat('00', 32), 'hex'), 'q', 'It is.', '{}', '{}', 'native', 't', 0, 0
+            FROM unnest(ARRAY['scored', 'skipped']) AS id;
+            INSERT INTO verdicts (interaction_pk, scorer_id, method, skip_reason, lowest_gap, context_tokens,
+                context_tokens_cut, answer_tokens, answer_tokens_cut, n_sentences, n_scored, n_flagged)
+            VALUES (1, 1, 'two_pass', NULL, 0.5, 9, 0, 9, 0, 1, 1, 0),
+                (2, 1, 'two_pass', 'refusal', NULL, 9, 0, 9, 0, 1, 0, 0);
+            INSERT INTO sentences (verdict_id, sentence_index, start_char, end_char, kind, n_tokens, gap,
+                jsd_no_context, surprisal, skip_reason, flagged)
+            VALUES (1, 0, 0, 6, 'prose', 3, 0.5, 0.1, 1.0, NULL, false),
+                (2, 0, 0, 6, 'prose', 3, NULL, NULL, NULL, 'refusal', NULL);
+        """)
+    before = rows(empty_database_url, "SELECT * FROM v_interactions ORDER BY interaction_id")
+    upgrade(empty_database_url)
+    after = rows(empty_database_url, "SELECT * FROM v_interactions ORDER BY interaction_id")
+    assert [row.pop("context_windows") for row in after] == [1, 0]
+    assert after == before
+    windows = rows(empty_database_url, "SELECT context_window FROM v_sentences ORDER BY interaction_id")
+    assert [row["context_window"] for row in windows] == [0, None]
+    downgrade(empty_database_url, "0001")
+    assert rows(empty_database_url, "SELECT * FROM v_interactions ORDER BY interaction_id") == before
+
+
 def test_a_migration_runs_with_a_lock_timeout_and_holds_the_lock_between_transactions(empty_database_url: str) -> None:
     engine = create_engine(engine_url(empty_database_url), poolclass=NullPool)
     with engine.connect() as connection, _locked(connection):
@@ -123,9 +152,9 @@ def test_no_floating_point_column_takes_a_number_that_is_not_finite(
     store.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
     job = store.claim_job("w", scorer_id, 60, 3)
     assert job is not None
-    assert store.finish_job(job, attributed([0.01], [[0.3, 0.2]]))
+    assert store.finish_job(job, attributed([0.01], [[0.3, -0.2]]))
     columns = [(row["table_name"], row["column_name"]) for row in rows(database_url, _FLOATS)]
-    assert len(columns) == 11
+    assert len(columns) == 12
     for table, column in columns:
         with pytest.raises(psycopg.errors.CheckViolation) as raised:
             rows(database_url, f"UPDATE {table} SET {column} = '{number}'")

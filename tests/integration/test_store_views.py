@@ -57,7 +57,7 @@ def test_the_state_of_attribution_is_said_for_each_sentence(store: Store) -> Non
     assert done
     assert fails
     assert running
-    store.finish_job(done, attributed([0.01, 0.9, None], [[0.01, 0.02], [0.1, 0.7], []]))
+    store.finish_job(done, attributed([0.01, 0.9, None], [[0.02, -0.2], [0.1, 0.7], []]))
     store.fail_job(fails, "OutOfMemoryError")
     states = {
         name: [row.attribution for row in _sentences(store, name)]
@@ -74,6 +74,8 @@ def test_the_state_of_attribution_is_said_for_each_sentence(store: Store) -> Non
     assert (none_reacts.supporting_passage_id, none_reacts.supporting_drop) == (None, 0.02)
     assert (supported.supporting_passage_id, supported.supporting_passage_position) == ("p1", 1)
     assert supported.supporting_drop == 0.7
+    assert (none_reacts.contradicting_passage_id, none_reacts.contradicting_drop) == ("p1", -0.2)
+    assert (supported.contradicting_passage_id, supported.contradicting_drop) == (None, None)
 
 
 def test_sentences_show_the_current_revision_and_every_scorer(store: Store) -> None:

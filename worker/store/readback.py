@@ -38,6 +38,10 @@ class SentenceRow:
     supporting_passage_id: str | None
     supporting_passage_position: int | None
     supporting_drop: float | None
+    contradicting_passage_id: str | None
+    contradicting_passage_position: int | None
+    contradicting_drop: float | None
+    context_window: int | None
     attribution: str
     threshold_version: str | None
     scorer: str

@@ -142,6 +142,7 @@ verdicts = Table(
     Column("n_flagged", Integer, nullable=False),
     Column("scored_at", _TIME, nullable=False, server_default=func.now()),
     Column("attributed_at", _TIME),
+    Column("context_windows", Integer, nullable=False),
     UniqueConstraint("interaction_pk", "scorer_id"),
 )
 
@@ -162,6 +163,10 @@ sentences = Table(
     Column("supporting_chunk", Integer),
     Column("supporting_passage", Integer),
     Column("supporting_drop", Double),
+    Column("context_window", Integer),
+    Column("contradicting_chunk", Integer),
+    Column("contradicting_passage", Integer),
+    Column("contradicting_drop", Double),
     PrimaryKeyConstraint("verdict_id", "sentence_index"),
 )
 

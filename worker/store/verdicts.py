@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Double, Integer, func, update
+from sqlalchemy.types import TypeEngine
 
 from gasp_core.grounding import AnswerGrounding, Method, SentenceGrounding
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
@@ -20,6 +22,7 @@ _VERDICT_COLUMNS = (
     "lowest_gap",
     "context_tokens",
     "context_tokens_cut",
+    "context_windows",
     "answer_tokens",
     "answer_tokens_cut",
     "n_sentences",
@@ -37,6 +40,7 @@ _SENTENCE_COLUMNS = (
     "jsd_no_context",
     "surprisal",
     "skip_reason",
+    "context_window",
     "flagged",
 )
 _CHUNK_COLUMNS = (
@@ -50,7 +54,16 @@ _CHUNK_COLUMNS = (
     "drop",
     "jsd",
 )
-_SUPPORT_COLUMNS = ("verdict_id", "sentence_index", "supporting_chunk", "supporting_passage", "supporting_drop")
+_KEY_TYPES: dict[str, TypeEngine[Any]] = {"verdict_id": BigInteger(), "sentence_index": Integer()}
+_SUPPORT_TYPES: dict[str, TypeEngine[Any]] = {
+    "supporting_chunk": Integer(),
+    "supporting_passage": Integer(),
+    "supporting_drop": Double(),
+    "contradicting_chunk": Integer(),
+    "contradicting_passage": Integer(),
+    "contradicting_drop": Double(),
+}
+_SUPPORT_COLUMNS = (*_KEY_TYPES, *_SUPPORT_TYPES)
 
 
 def write_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, Judged]) -> None:
@@ -109,6 +122,7 @@ def _verdict_values(interaction_pk: int, scorer_id: int, judged: Judged) -> Valu
         grounding.lowest_gap,
         read.context_tokens,
         read.context_tokens_cut,
+        grounding.n_windows,
         read.answer_tokens,
         read.answer_tokens_cut,
         len(grounding.sentences),
@@ -131,6 +145,7 @@ def _sentence_values(verdict_id: int, judged: Judged) -> list[Values]:
             found.jsd_no_context,
             found.surprisal,
             found.skip_reason,
+            None if found.gap is None else found.window,
             flagged,
         )
         for found, flagged in zip(judged.grounding.sentences, judged.verdict.flagged, strict=True)
@@ -157,25 +172,26 @@ def _support_values(verdict_id: int, grounding: AnswerGrounding) -> list[Values]
     ]
 
 
-def _support(sentence: SentenceGrounding, grounding: AnswerGrounding) -> tuple[int | None, int | None, float]:
-    chunk = sentence.supporting_chunk
-    passage = None if chunk is None else grounding.chunks[chunk].passage
-    return chunk, passage, max(drop.drop for drop in sentence.drops)
+def _support(sentence: SentenceGrounding, grounding: AnswerGrounding) -> Values:
+    """What speaks for the sentence and against it: chunk, passage and drop of each."""
+    drops = {drop.chunk: drop.drop for drop in sentence.drops}
+    supporting, contradicting = sentence.supporting_chunk, sentence.contradicting_chunk
+    return (
+        supporting,
+        None if supporting is None else grounding.chunks[supporting].passage,
+        max(drops.values()),
+        contradicting,
+        None if contradicting is None else grounding.chunks[contradicting].passage,
+        None if contradicting is None else drops[contradicting],
+    )
 
 
 def _update_support(connection: Connection, rows: list[Values]) -> None:
-    source = unrolled(
-        verdict_id=BigInteger(),
-        sentence_index=Integer(),
-        supporting_chunk=Integer(),
-        supporting_passage=Integer(),
-        supporting_drop=Double(),
-    )
-    key, found = _SUPPORT_COLUMNS[:2], _SUPPORT_COLUMNS[2:]
+    source = unrolled(**_KEY_TYPES, **_SUPPORT_TYPES)
     statement = (
         update(sentences)
-        .where(*(sentences.c[name] == source.c[name] for name in key))
-        .values({name: source.c[name] for name in found})
+        .where(*(sentences.c[name] == source.c[name] for name in _KEY_TYPES))
+        .values({name: source.c[name] for name in _SUPPORT_TYPES})
     )
     for part in parts(rows):
         connection.execute(statement, arrays(_SUPPORT_COLUMNS, part))
