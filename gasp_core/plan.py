@@ -73,10 +73,8 @@ def plan_exchange(
     """Lay the exchange out for scoring: a plan per window of context, one if it all fits the model's window.
 
     Nothing if the question leaves no room for context and answer. ``masked`` hides removed chunks instead of taking
-    them out; raises ValueError with a template that is spliced, whose chunks are not tokens of their own.
+    them out; not for a template that is spliced, whose chunks are not tokens of their own.
     """
-    if masked and template.spliced:
-        raise ValueError(f"the chunks of template {template.name} cannot be masked")
     answer_ids, answer_spans = _encode_answer(exchange.answer, model, template)
     frame = _Frame(
         model=model,

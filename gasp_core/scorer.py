@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gasp_core.chunks import context_chunks
 from gasp_core.divergence import token_scores
+from gasp_core.errors import ModelUnsupported
 from gasp_core.features import assign_tokens, sentence_grounding, skip_for
 from gasp_core.grounding import (
     AnswerGrounding,
@@ -65,8 +66,10 @@ class GroundingScorer:
 
     ``max_chunks`` is into how many chunks a single long passage is grouped; several passages are the chunks
     themselves. ``masked`` hides a removed chunk from question and answer instead of taking it out: an approximation
-    of leave-one-out, at a half of its cost; needs a model that shares prefixes, or score raises ValueError.
+    of leave-one-out, at a half of its cost.
     ``pairs`` adds ``pair_drops`` to a leave-one-out. ``passes`` runs the model (None: what suits it and its device).
+
+    Raises ModelUnsupported if the model, and ValueError if the template, does not allow masking.
     """
 
     def __init__(
@@ -87,6 +90,10 @@ class GroundingScorer:
         self._masked = masked
         self._pairs = pairs
         self._passes = passes or choose_passes(model).passes
+        if masked and not self._passes.can_hide:
+            raise ModelUnsupported(model.name, "it shares no prefixes, so chunks cannot be masked; leave them out")
+        if masked and template.spliced:
+            raise ValueError(f"the chunks of template {template.name} are not tokens of their own, to be masked")
 
     @property
     def identity(self) -> ScorerIdentity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 import time
@@ -91,6 +92,8 @@ def _start_parts(stack: ExitStack) -> Settings:
         default_app="demo",
         batch_messages=BATCH_MESSAGES,
         session_timeout_s=SESSION_TIMEOUT_S,
+        # The only worker there is may have the machine.
+        threads=os.cpu_count() or 1,
     )
     upgrade(settings.database)
     with BrokerAdmin(settings.kafka_bootstrap_servers) as admin:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from enum import StrEnum
 
 import structlog
+import torch
 
 from gasp_core.model import load_model
 from gasp_core.packaged import resolve_model
@@ -94,10 +95,15 @@ def load_scorer(settings: Settings) -> GroundingScorer:
         dtype=settings.dtype,
         revision=settings.model_revision,
     )
-    choice = choose_passes(model, max_tokens=settings.max_batch_tokens)
+    torch.set_num_threads(settings.threads)
+    choice = choose_passes(model, max_tokens=settings.max_batch_tokens, cache_bytes=settings.context_cache_bytes)
     log.info("model_loaded", device=str(model.device), passes=choice.reason)
-    limits = Limits(settings.max_context_tokens, settings.max_answer_tokens)
-    return GroundingScorer(model, limits=limits, passes=choice.passes)
+    return GroundingScorer(
+        model,
+        limits=Limits(settings.max_context_tokens, settings.max_answer_tokens),
+        masked=settings.masked_attribution,
+        passes=choice.passes,
+    )
 
 
 def register(store: Store, scorer: GroundingScorer) -> int:

@@ -30,6 +30,13 @@ class Settings(BaseSettings):
     max_context_tokens: int | None = Field(None, ge=1, description="Default: what the model's window holds")
     max_answer_tokens: int | None = Field(None, ge=1, description="Default: what the model's window holds")
     max_batch_tokens: int | None = Field(None, ge=1, description="Tokens a forward pass; default by device")
+    context_cache_bytes: int | None = Field(
+        None, ge=0, description="Memory for contexts read lately, which later answers may share; default by device"
+    )
+    threads: int = Field(1, ge=1, description="CPU threads of the model; several workers use a CPU better")
+    masked_attribution: bool = Field(
+        default=False, description="Attribute by hiding passages: quicker, approximate, a scorer of its own"
+    )
 
     max_message_bytes: int = Field(4 * 1024 * 1024, ge=1024, description="A larger message is a dead letter")
     batch_messages: int = Field(16, ge=1, le=1000, description="Messages scored and stored together")

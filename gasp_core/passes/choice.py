@@ -32,7 +32,9 @@ _Network = Callable[[Pack], Tensor]
 
 
 class Passes(Protocol):
-    """Runs the prompts of plans."""
+    """Runs the prompts of plans. ``can_hide``: those with hidden chunks, too."""
+
+    can_hide: bool
 
     def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
         """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts."""

@@ -33,17 +33,14 @@ class PlainPasses:
     A forward holds at most ``max_tokens`` tokens with padding, or a single sequence if that alone is longer.
     """
 
+    can_hide = False
+
     def __init__(self, model: LanguageModel, max_tokens: int) -> None:
         self._model = model
         self._max_tokens = max_tokens
 
     def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
-        """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts.
-
-        Raises ValueError for a plan that hides chunks.
-        """
-        if any(hidden for plan in plans for hidden in plan.hidden):
-            raise ValueError("masked leave-one-out needs a model that shares prefixes; use the exact one")
+        """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts."""
         states: list[list[Tensor | None]] = [[None] * len(plan.prompts) for plan in plans]
         sequences = [
             _Sequence(number, variant, prompt, plan.answer_ids)

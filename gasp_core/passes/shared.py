@@ -29,6 +29,8 @@ class _Trunk:
 class SharedPrefixPasses:
     """Runs plans with one network. ``max_tokens`` bounds a forward, but a branch is never cut."""
 
+    can_hide = True
+
     def __init__(
         self, network: Callable[[Pack], Tensor], device: torch.device, *, max_tokens: int, cache: TrunkCache
     ) -> None:
