@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql bench-pipeline bench-peer bench-scoring clean
+.PHONY: demo test check lint types imports lock kafka psql bench-pipeline bench-peer bench-scoring bench-growth clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -48,6 +48,10 @@ bench-peer: $(CACHE)/gasp-rag
 # Our speed, exactness and memory beside those of gasp-rag; takes about twenty minutes.
 bench-scoring: $(CACHE)/gasp-rag
 	@$(BIN)/python -m tests.benchmarks.scoring
+
+# How both grow with the context and its passages; takes about an hour.
+bench-growth: $(CACHE)/gasp-rag
+	@$(BIN)/python -m tests.benchmarks.growth
 
 # Fetched for the benchmarks alone.
 $(CACHE)/gasp-rag: $(READY) requirements-peer.lock

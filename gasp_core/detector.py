@@ -102,7 +102,7 @@ class GASP:
         k_chunks: int = 5,
         threshold: float | None = None,
         economical: bool = False,  # noqa: FBT001, FBT002 - gasp-rag's signature
-        sensitivity_feature: str = Feature.MAX_DROP,
+        sensitivity_feature: str = Feature.MAX_DROP.value,
         max_ctx_tokens: int = 1800,
         max_ans_tokens: int = 256,
         device: str | None = None,

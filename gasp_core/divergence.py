@@ -21,19 +21,21 @@ LN_2 = math.log(2.0)
 _TINY = torch.finfo(torch.float32).tiny
 
 
-def token_scores(head: Callable[[Tensor], Tensor], states: Tensor, answer_ids: Tensor) -> tuple[Tensor, Tensor]:
+def token_scores(
+    head: Callable[[Tensor], Tensor], vocabulary: int, states: Tensor, answer_ids: Tensor
+) -> tuple[Tensor, Tensor]:
     """Score each answer token under each variant.
 
     ``states`` (variants, A, D) are hidden states with variant 0 the full context; ``head`` maps (N, D) to logits
-    (N, V); ``answer_ids`` (A,) are the tokens. Returns float32 log-probabilities (variants, A) in nats and
-    Jensen-Shannon divergences (variants, A) from variant 0, in [0, ln 2]. Worked through in tiles of answer
-    positions, one variant at a time, so that the logits of the whole answer are never held.
+    (N, V), V being ``vocabulary``; ``answer_ids`` (A,) are the tokens. Returns float32 log-probabilities (variants, A)
+    in nats and Jensen-Shannon divergences (variants, A) from variant 0, in [0, ln 2]. Worked through in tiles of
+    answer positions, one variant at a time, so that the logits of the whole answer are never held.
     """
     variants, length, _ = states.shape
     log_probabilities = torch.empty(variants, length, device=states.device)
     divergences = torch.zeros(variants, length, device=states.device)
     on_cuda = states.device.type == "cuda"
-    row_bytes = 4 * head(states[0, :1]).shape[-1]
+    row_bytes = 4 * vocabulary
     for tile in _slices(0, length, (CUDA_TILE_BYTES if on_cuda else CPU_TILE_BYTES) // row_bytes):
         blocks = list(_slices(tile.start, tile.stop, (CUDA_BLOCK_BYTES if on_cuda else CPU_BLOCK_BYTES) // row_bytes))
         full_logits = head(states[0, tile])  # (rows, V)

@@ -21,5 +21,5 @@ class ScorerIdentity:
 
     @property
     def label(self) -> str:
-        """A short name for people, such as ``SmolLM2-135M-Instruct@1a2b3c4d float32 plain-1 gasp-1``."""
+        """A short name for people, such as ``SmolLM2-135M-Instruct@1a2b3c4d float32 plain-1 gasp-2``."""
         return f"{self.model}@{self.revision[:8]} {self.dtype} {self.template} {self.method}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from torch import Tensor
 from gasp_core.errors import ModelNotFound, ModelUnsupported
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Models without a stated window (state-space models, ALiBi) are read up to here.
 UNSTATED_WINDOW_TOKENS = 32_768
@@ -49,8 +52,9 @@ class LanguageModel:
 
     def encode(self, text: str) -> Encoding:
         """Tokenise without special tokens."""
-        # The backend is called directly: the wrapper warns about long texts, which are our daily bread.
-        encoded = self.tokenizer.backend_tokenizer.encode(text, add_special_tokens=False)
+        # The backend is called directly: the wrapper warns about long texts, which are our daily bread. It knows no
+        # lone surrogates; each is one character, so that offsets stay right.
+        encoded = self.tokenizer.backend_tokenizer.encode(_SURROGATE.sub("\ufffd", text), add_special_tokens=False)
         return Encoding(ids=encoded.ids, spans=encoded.offsets)
 
     def beginning(self) -> list[int]:
@@ -66,10 +70,20 @@ class LanguageModel:
         states: Tensor = self.network.base_model(input_ids=token_ids, use_cache=False).last_hidden_state
         return states
 
+    @property
+    def vocabulary(self) -> int:
+        """How many logits there are, V."""
+        return int(self.network.get_output_embeddings().weight.shape[0])
+
     def logits(self, hidden: Tensor) -> Tensor:
-        """Logits (N, V) of hidden states (N, D), in the model's dtype."""
+        """Logits (N, V) of hidden states (N, D): in the model's dtype, or in float32 where that costs nothing."""
         head = self.network.get_output_embeddings()
-        return _transform(head(hidden.to(head.weight.dtype)), self.network.config)
+        narrow = hidden.to(head.weight.dtype)
+        if hidden.is_cuda and narrow.dtype is not torch.float32 and getattr(head, "bias", None) is None:
+            logits = torch.mm(narrow, head.weight.T, out_dtype=torch.float32)
+        else:
+            logits = head(narrow)
+        return _transform(logits, self.network.config)
 
 
 def load_model(name: str, *, device: str = "auto", dtype: str = "auto", revision: str | None = None) -> LanguageModel:

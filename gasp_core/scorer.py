@@ -184,7 +184,7 @@ class GroundingScorer:
     def _window(self, item: _Work, plan: Plan, states: Tensor) -> list[SentenceGrounding]:
         """Every sentence by one window of the context."""
         answer_ids = torch.tensor(plan.answer_ids, device=self._model.device)
-        log_probabilities, divergences = token_scores(self._model.logits, states, answer_ids)
+        log_probabilities, divergences = token_scores(self._model.logits, self._model.vocabulary, states, answer_ids)
         # Averaging is done where the many small steps cost nothing.
         log_probabilities, divergences = log_probabilities.cpu(), divergences.cpu()
         return [

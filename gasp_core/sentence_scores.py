@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from gasp_core.case import Case, chunk_spans, sentence_spans
@@ -13,9 +12,6 @@ from gasp_core.packaged import resolve_model
 from gasp_core.template import PLAIN, PromptTemplate
 
 NO_CHUNK = -1
-
-# Half of a surrogate pair, which JSON can smuggle in, has no UTF-8 and so no tokens.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Feature(StrEnum):
@@ -142,18 +138,7 @@ class Scorer:
             max_chunks=max(1, max_chunks),
             passes=self._passes,
         )
-        return scorer.score(
-            [_readable(one) for one in exchanges], Method.LEAVE_ONE_OUT if leave_one_out else Method.TWO_PASS
-        )
-
-
-def _readable(exchange: Exchange) -> Exchange:
-    """The exchange with every lone surrogate replaced, one for one, so that spans stay what they are."""
-    return Exchange(
-        _SURROGATE.sub("\ufffd", exchange.question),
-        tuple(replace(passage, text=_SURROGATE.sub("\ufffd", passage.text)) for passage in exchange.passages),
-        _SURROGATE.sub("\ufffd", exchange.answer),
-    )
+        return scorer.score(exchanges, Method.LEAVE_ONE_OUT if leave_one_out else Method.TWO_PASS)
 
 
 def sentence_scores(exchange: Exchange, grounding: AnswerGrounding) -> list[SentenceScore]:

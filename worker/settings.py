@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     model_revision: str | None = None
     device: str = "auto"
     dtype: str = "auto"
-    max_context_tokens: int | None = Field(None, ge=1, description="Default: what the model's window holds")
+    max_context_tokens: int = Field(131_072, ge=1, description="More is cut off and said on the row")
     max_answer_tokens: int | None = Field(None, ge=1, description="Default: what the model's window holds")
     max_batch_tokens: int | None = Field(None, ge=1, description="Tokens a forward pass; default by device")
     context_cache_bytes: int | None = Field(

@@ -6,9 +6,12 @@ end: the last token sees everything. No mask over the whole pack is ever formed.
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -26,6 +29,8 @@ class Attention(Protocol):
 
     The pack's trunks hold what went before.
     """
+
+    __name__: str
 
     def __call__(self, query: Tensor, key: Tensor, value: Tensor, *, pack: Pack, layer: int, scale: float) -> Tensor:
         """Attend."""
@@ -88,9 +93,13 @@ def varlen_attention(
     layer: int,
     scale: float,
 ) -> Tensor:
-    """For CUDA devices: all segments in one call of the variable-length flash kernel."""
+    """For CUDA devices and 16-bit dtypes: all segments in one call of the variable-length flash kernel."""
     from torch.nn.attention.varlen import varlen_attn
 
+    # Without split keys a sequence's numbers do not depend on its neighbours. Older releases know neither option, and
+    # take grouped heads as they are.
+    wanted: dict[str, Any] = {"enable_gqa": True, "num_splits": 1}
+    options = {name: value for name, value in wanted.items() if name in _parameters(varlen_attn)}
     seen = [pack.seen_by(index, layer, key, value) for index in range(len(pack.segments))]
     attended = varlen_attn(
         query,
@@ -102,11 +111,14 @@ def varlen_attention(
         pack.longest_key,
         scale=scale,
         window_size=(-1, 0),
-        enable_gqa=True,
-        # Without split keys a sequence's numbers do not depend on its neighbours.
-        num_splits=1,
+        **options,
     )
     return attended if isinstance(attended, Tensor) else attended[0]
+
+
+@cache
+def _parameters(function: Callable[..., object]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
 
 
 def segment_attention(query: Tensor, key: Tensor, value: Tensor, *, pack: Pack, layer: int, scale: float) -> Tensor:

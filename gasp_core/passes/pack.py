@@ -79,34 +79,47 @@ class Pack:
         ends = accumulate((len(segment.ids) for segment in self.segments), initial=0)
         object.__setattr__(self, "spans", tuple(pairwise(ends)))
 
-    @cached_property
+    @property
     def ids(self) -> Tensor:
         """Token ids (N,)."""
-        return torch.tensor(list(chain.from_iterable(one.ids for one in self.segments)), device=self.device)
+        return self._numbers[0]
 
-    @cached_property
+    @property
     def positions(self) -> Tensor:
         """Positions (N,)."""
-        return torch.cat(
-            [torch.arange(one.position, one.position + len(one.ids), device=self.device) for one in self.segments]
-        )
+        return self._numbers[1]
 
-    @cached_property
+    @property
     def keep(self) -> Tensor:
         """Indices (R,) of the tokens whose states are asked for, segment by segment."""
-        kept = (start + row for (start, _), one in zip(self.spans, self.segments, strict=True) for row in one.keep)
-        return torch.tensor(list(kept), dtype=torch.long, device=self.device)
+        return self._numbers[2]
 
-    @cached_property
+    @property
     def query_ends(self) -> Tensor:
         """Where each segment begins and the last one ends (segments + 1,), as int32."""
-        return torch.tensor([0, *(end for _, end in self.spans)], dtype=torch.int32, device=self.device)
+        return self._numbers[3].int()
 
-    @cached_property
+    @property
     def key_ends(self) -> Tensor:
         """As ``query_ends``, with the tokens of the trunk that each segment sees put before it."""
-        lengths = (one.seen + len(one.ids) for one in self.segments)
-        return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32, device=self.device)
+        return self._numbers[4].int()
+
+    @cached_property
+    def _numbers(self) -> tuple[Tensor, ...]:
+        """All of the above in one copy to the device, which then need not be waited for later."""
+        segments = self.segments
+        parts = [
+            [token for one in segments for token in one.ids],
+            [place for one in segments for place in range(one.position, one.position + len(one.ids))],
+            [start + row for (start, _), one in zip(self.spans, segments, strict=True) for row in one.keep],
+            [0, *(end for _, end in self.spans)],
+            list(accumulate((one.seen + len(one.ids) for one in segments), initial=0)),
+        ]
+        joined = torch.tensor(list(chain.from_iterable(parts)))
+        if self.device.type == "cuda":
+            joined = joined.pin_memory()
+        there = joined.to(self.device, non_blocking=True)
+        return torch.split(there, [len(part) for part in parts])
 
     @cached_property
     def longest_query(self) -> int:

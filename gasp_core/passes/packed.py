@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from transformers import AttentionInterface
 from transformers.pytorch_utils import Conv1D
 
@@ -33,6 +34,8 @@ class _Forward:
     pack: Pack
     attention: Attention
     wide: bool
+    # Several projections read the same states; the last narrowed ones are kept for the next.
+    narrowed: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
 
 _current: ContextVar[_Forward | None] = ContextVar("packed_forward", default=None)
@@ -51,11 +54,16 @@ class PackedNetwork:
         self._network = network
         self._attention = attention
         self._wide = wide
+        self._hooks: list[RemovableHandle] = []
         if wide:
-            network.get_input_embeddings().register_forward_hook(_widen)
-            for module in network.base_model.modules():
-                if isinstance(module, nn.Linear | Conv1D):
-                    module.register_forward_pre_hook(_narrow)
+            self._hooks.append(network.get_input_embeddings().register_forward_hook(_widen))
+            projections = (one for one in network.base_model.modules() if isinstance(one, nn.Linear | Conv1D))
+            self._hooks += [one.register_forward_pre_hook(_narrow) for one in projections]
+
+    def release(self) -> None:
+        """Take the hooks out of the network, which this is not used for any more."""
+        for hook in self._hooks:
+            hook.remove()
 
     def __call__(self, pack: Pack) -> Tensor:
         """Final states (R, D)."""
@@ -89,7 +97,11 @@ def _narrow(module: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | 
     forward = _current.get()
     if forward is None or not forward.wide:
         return None
-    return (arguments[0].to(module.weight.dtype), *arguments[1:])
+    states: Tensor = arguments[0]
+    dtype = cast("torch.dtype", module.weight.dtype)
+    if dtype not in forward.narrowed or forward.narrowed[dtype][0] is not states:
+        forward.narrowed[dtype] = (states, states.to(dtype))
+    return (forward.narrowed[dtype][1], *arguments[1:])
 
 
 def _attend(

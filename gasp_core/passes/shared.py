@@ -99,7 +99,7 @@ def _branch(plan: Plan, number: int, trunk: _Trunk) -> Segment:
     question that must not see some chunks is in the branch, too.
     """
     prompt, hidden = plan.prompts[number], plan.hidden[number]
-    shared = shared_length(torch.tensor(prompt[:-1]), torch.tensor(trunk.ids))
+    shared = min(shared_length(prompt, trunk.ids), len(prompt) - 1)
     if hidden:
         shared = min(shared, plan.context_end)
     first = len(prompt) - 1 - shared

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Sequence
-from itertools import cycle, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,19 @@ def _exchange(
     second = next(row for row in others if row is not first)
     ordered = [first, second, *(row for row in others if row is not first and row is not second)]
     texts = [passage["text"] for row in ordered for passage in row["passages"]]
-    sentences = cycle([part for text in texts for part in _sentences(text)])
+    sentences = _endless([part for text in texts for part in _sentences(text)], number)
     parts = [_fill(model, sentences, tokens) for _ in range(passages)]
     random.Random(number).shuffle(parts)
     answer = _fill(model, iter([*_sentences(first["answer"]), *_sentences(second["answer"])]), answer_tokens)
     return Exchange(first["question"], tuple(Passage(f"p{place}", text) for place, text in enumerate(parts, 1)), answer)
+
+
+def _endless(sentences: list[str], seed: int) -> Iterator[str]:
+    """The sentences in order, then again and again in another one, so that long passages are not alike."""
+    generator = random.Random(seed)
+    while True:
+        yield from sentences
+        sentences = generator.sample(sentences, len(sentences))
 
 
 def _fill(model: LanguageModel, sentences: Iterator[str], tokens: int) -> str:

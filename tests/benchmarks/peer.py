@@ -104,7 +104,7 @@ def score(model: LanguageModel, case: dict[str, str], peer: dict[str, Any]) -> O
         raise SystemExit("an exchange is too long for the model")
     (plan,) = plans
     (states,) = choose_passes(model).passes.answer_states([plan])
-    return Ours(plan, *token_scores(model.logits, states, torch.tensor(plan.answer_ids)))
+    return Ours(plan, *token_scores(model.logits, model.vocabulary, states, torch.tensor(plan.answer_ids)))
 
 
 def compare(model: LanguageModel, case: dict[str, str], peer: dict[str, Any]) -> dict[str, float]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -28,6 +26,7 @@ from gasp_core.passes.choice import choose_passes
 from gasp_core.passes.plain import PlainPasses
 from gasp_core.scorer import GroundingScorer
 from tests.benchmarks.composed import composed_exchanges
+from tests.benchmarks.one_exchange import measure
 from tests.benchmarks.peer_process import Peer, peer_process
 
 OUTPUT = Path("build/bench/scoring.json")
@@ -92,7 +91,8 @@ def main(
     report |= agreements(bench)
     report |= exactness(exact, cases[: max(1, exchanges // 8)])
     report |= {"shared_context": shared_context(fast, cases)}
-    report |= {f"peak_mb_{key}": peak_mb(dtype) for key, dtype in (("fp32", "float32"), ("bf16", "bfloat16"))}
+    for key, dtype in (("fp32", "float32"), ("bf16", "bfloat16")):
+        report[f"peak_mb_{key}"] = round(measure(dtype, PASSAGES, MEMORY_CONTEXT_TOKENS, threads)["peak_mb"])
     OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     OUTPUT.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(report, indent=2))
@@ -229,17 +229,6 @@ def shared_context(model: LanguageModel, cases: Sequence[Exchange]) -> float:
             seconds.append(time.perf_counter() - started)
         ratios.append(seconds[0] / seconds[1])
     return round(statistics.median(ratios), 2)
-
-
-def peak_mb(dtype: str) -> float:
-    """Memory over the loaded model for one leave-one-out, measured in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.scoring_memory", dtype, str(MEMORY_CONTEXT_TOKENS)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(done.stdout)
 
 
 if __name__ == "__main__":

@@ -60,10 +60,10 @@ def test_token_scores_do_not_depend_on_the_tile(monkeypatch: pytest.MonkeyPatch)
     def head(hidden: torch.Tensor) -> torch.Tensor:
         return hidden @ weight.T
 
-    whole = token_scores(head, states, answer)
+    whole = token_scores(head, 50, states, answer)
     monkeypatch.setattr(divergence, "CPU_TILE_BYTES", 4 * 50 * 3)
     monkeypatch.setattr(divergence, "CPU_BLOCK_BYTES", 4 * 50 * 2)
-    tiled = token_scores(head, states, answer)
+    tiled = token_scores(head, 50, states, answer)
     torch.testing.assert_close(whole, tiled)
     expected = torch.log_softmax(head(states[1]), -1)[torch.arange(7), answer]
     torch.testing.assert_close(whole[0][1], expected)

@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
+from gasp_core import __version__
 from gasp_core.cli import app, main
+from gasp_core.errors import GaspError
 
 ROWS = [
     {
@@ -81,3 +83,116 @@ def test_an_output_that_cannot_be_written_is_said_before_anything_is_scored(
         main()
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def fails_with(message: str, *arguments: str) -> None:
+    done = run(*arguments)
+    assert isinstance(done.exception, GaspError)
+    assert message in str(done.exception)
+
+
+def test_the_commands_of_gasp_rags_readme_run(rows_file: Path, tiny_folder: Path, tmp_path: Path) -> None:
+    results = str(tmp_path / "results.jsonl")
+    source = ("detect", "--input", str(rows_file), "--model", str(tiny_folder))
+    done = run(*source, "--k-chunks", "5", "--threshold", "0.5", "--output", results)
+    assert done.exit_code == 0
+    assert done.stdout == f"wrote 4 sentence results from 2 answers to {results}\n"
+    done = run(*source, "--economical", "--device", "cpu", "--output", results)
+    assert done.exit_code == 0
+    labelled = tmp_path / "labelled_results.csv"
+    labelled.write_text("sensitivity,label\n0.1,1\n0.9,0\n", encoding="utf-8")
+    columns = ("--label-col", "label", "--score-col", "sensitivity")
+    done = run("eval", "--input", str(labelled), *columns, "--threshold", "0.5")
+    assert done.exit_code == 0
+    assert "roc_auc        1.0000" in done.stdout
+
+
+def test_a_row_has_the_columns_of_gasp_rag_and_ours(rows_file: Path, tiny_folder: Path, tmp_path: Path) -> None:
+    detect(rows_file, tmp_path / "out.jsonl", tiny_folder)
+    record = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()[1])
+    theirs = ["item_id", "sent_index", "sentence", "sensitivity", "flagged", "supporting_chunk", "label"]
+    features = ["gap", "jsd_noctx", "max_drop", "mean_drop", "top2_drop", "max_jsd", "n_tokens"]
+    ours = ["start", "end", "skip_reason", "context_truncated", "answer_truncated", "n_tokens", "surprisal"]
+    assert set(record) == {*theirs, *(f"feat_{name}" for name in features), *ours}
+
+
+def test_an_empty_answer_has_no_row_and_is_counted(tiny_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("context,answer\nSome text.,\nSome text.,Some text it is.\n", encoding="utf-8")
+    paths = ("--input", str(tmp_path / "in.csv"), "--output", str(tmp_path / "out.csv"))
+    done = run("detect", *paths, "--model", str(tiny_folder))
+    assert "wrote 1 sentence results from 2 answers (1 empty and without a row) to" in done.stdout
+
+
+def test_what_detect_writes_with_labels_eval_can_read(rows_file: Path, tiny_folder: Path, tmp_path: Path) -> None:
+    detect(rows_file, tmp_path / "out.csv", tiny_folder)
+    done = run("eval", "--input", str(tmp_path / "out.csv"), "--json")
+    # The heading has a label but no score, the second answer a score but no label.
+    assert json.loads(done.stdout) == {
+        "n": 2,
+        "positives": 2,
+        "roc_auc": None,
+        "pr_auc": 1.0,
+        "without_label": 1,
+        "without_score": 1,
+    }
+
+
+def test_a_sensitivity_at_the_threshold_is_not_flagged(tmp_path: Path) -> None:
+    path = tmp_path / "labelled.jsonl"
+    rows = [{"truth": 1, "s": 0.1}, {"truth": True, "s": "0.3"}, {"truth": "0", "s": 0.3}, {"truth": 0.0, "s": 2}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    columns = ("--label-col", "truth", "--score-col", "s")
+    found = json.loads(run("eval", "--input", str(path), *columns, "--threshold", "0.3", "--json").stdout)
+    assert (found["tp"], found["fp"], found["fn"], found["tn"]) == (1, 0, 1, 2)
+    assert found["roc_auc"] == 3.5 / 4
+    found = json.loads(run("eval", "--input", str(path), *columns, "--threshold", "0.300001", "--json").stdout)
+    assert (found["tp"], found["fp"], found["fn"], found["tn"]) == (2, 1, 0, 1)
+
+
+def test_lines_name_every_metric_and_what_was_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "labelled.csv"
+    path.write_text("label,sensitivity\n1,0.5\n0, \n,0.5\n,\n0,0.5\n", encoding="utf-8")
+    lines = dict(line.split() for line in run("eval", "--input", str(path), "--threshold", "1").stdout.splitlines())
+    assert lines == {
+        "n": "2",
+        "positives": "1",
+        "roc_auc": "0.5000",
+        "pr_auc": "0.5000",
+        "precision": "0.5000",
+        "recall": "1.0000",
+        "f1": "0.6667",
+        "mcc": "0.0000",
+        "tp": "1",
+        "fp": "1",
+        "fn": "0",
+        "tn": "0",
+        "without_label": "2",
+        "without_score": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("in.csv", "label,sensitivity\n1,0.5\n2,0.5\n", "in.csv:3: the label in 'label' is not 0 or 1"),
+        ("in.csv", "label,sensitivity\nyes,0.5\n", "in.csv:2: the label in 'label' is not 0 or 1"),
+        ("in.csv", "label,sensitivity\n0.4,0.5\n", "in.csv:2: the label in 'label' is not 0 or 1"),
+        ("in.csv", "label,sensitivity\n1,high\n", "in.csv:2: the score in 'sensitivity' is not a finite number"),
+        ("in.jsonl", '{"label": 1, "sensitivity": NaN}\n', "in.jsonl:1: the score in 'sensitivity'"),
+        ("in.jsonl", '{"label": 1, "sensitivity": [1]}\n', "in.jsonl:1: the score in 'sensitivity'"),
+        ("in.csv", "labels,sensitivity\n1,0.5\n", "no row has a column 'label'"),
+        ("in.csv", "label,sensitivity\n", "no row has a column 'label'"),
+        ("in.jsonl", '{"label": 1}\n', "no row has a column 'sensitivity'"),
+    ],
+)
+def test_a_file_that_cannot_be_measured_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    fails_with(message, "eval", "--input", str(tmp_path / name))
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert run("--version").stdout == f"gasp {__version__}\n"

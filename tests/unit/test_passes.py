@@ -93,7 +93,7 @@ def test_shared_prefixes_give_the_states_of_whole_prompts(
 ) -> None:
     model = tiny_model_of(family)
     choice = choose_passes(model)
-    assert choice.reason == "shared prefixes"
+    assert choice.reason == "shared prefixes by blocked attention"
     plans = plans_of(model, MUSEUM, REFUND, DOGS, template=template)
     for ours, plain in zip(states_of(choice.passes, plans), states_of(PlainPasses(model, 1), plans), strict=True):
         torch.testing.assert_close(ours, plain, atol=2e-5, rtol=1e-4)
@@ -115,7 +115,7 @@ def test_no_bound_changes_the_numbers(tiny_model: LanguageModel, max_tokens: int
         ("gemma2", "plain passes: it has layers of sliding_attention"),
         ("mistral-sliding", "plain passes: it has a sliding window"),
         ("llama-dynamic", "plain passes: its positions depend on the length of the text"),
-        ("bloom", "plain passes: its modules do not take packed segments"),
+        ("bloom", "plain passes: no way to share prefixes (blocked attention: "),
         ("mamba", "plain passes: it has layers of linear_attention"),
     ],
 )
@@ -124,7 +124,7 @@ def test_a_model_that_cannot_share_is_run_the_plain_way_and_says_so(
 ) -> None:
     model = tiny_model_of(family)
     choice = choose_passes(model)
-    assert choice.reason == reason
+    assert choice.reason.startswith(reason)
     (states,) = states_of(choice.passes, plans_of(model, MUSEUM))
     assert states.isfinite().all()
 
@@ -132,11 +132,12 @@ def test_a_model_that_cannot_share_is_run_the_plain_way_and_says_so(
 def test_an_attention_whose_numbers_differ_is_not_used(
     tiny_model: LanguageModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def wrong(*arguments: Any, **options: Any) -> torch.Tensor:
+    def wrong_attention(*arguments: Any, **options: Any) -> torch.Tensor:
         return blocked_attention(*arguments, **options) * 1.01
 
-    monkeypatch.setattr(choice, "blocked_attention", wrong)
-    assert choose_passes(tiny_model).reason.startswith("plain passes")
+    monkeypatch.setattr(choice, "blocked_attention", wrong_attention)
+    reason = choose_passes(tiny_model).reason
+    assert reason == "plain passes: no way to share prefixes (wrong attention: its states differ from its own)"
 
 
 def test_each_token_of_a_context_is_read_once_for_what_follows_it(tiny_model: LanguageModel) -> None:
@@ -230,7 +231,9 @@ def test_a_short_common_beginning_is_not_worth_a_copy() -> None:
     cache.keep([1] * 100, trunk_of(100))
     assert cache.find([1] * 50 + [2] * 100) == (None, 0)
     assert cache.find([1] * 90 + [2] * 100)[1] == 90
-    assert cache.find([1] * 20)[1] == 20
+    cache.keep([3] * 20, trunk_of(100))
+    assert cache.find([3] * 20)[1] == 20
+    assert cache.find([3] * 30) == (None, 0)
 
 
 @pytest.mark.parametrize("kind", [blocked_attention, segment_attention])
@@ -263,7 +266,7 @@ def test_in_16_bits_the_residual_is_kept_in_float32(tmp_path: Path) -> None:
     folder = str(save_model(tmp_path / "tiny"))
     exact, narrow = (load_model(folder, device="cpu", dtype=dtype) for dtype in ("float32", "bfloat16"))
     choice = choose_passes(narrow)
-    assert choice.reason == "shared prefixes, residual in float32"
+    assert choice.reason == "shared prefixes by blocked attention, residual in float32"
     dtypes = []
     narrow.network.base_model.norm.register_forward_pre_hook(lambda _, inputs: dtypes.append(inputs[0].dtype))
     plans = plans_of(exact, MUSEUM, REFUND)

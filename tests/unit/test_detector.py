@@ -1,0 +1,309 @@
+"""The detector on a tiny model, and the public interface that it shares with gasp-rag."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import gasp_core
+from gasp_core import GASP, Case, Detection, SentenceResult, chunk_spans, evaluate, read_items, write_records
+from gasp_core.grounding import Exchange, Passage
+from gasp_core.model import LanguageModel
+from gasp_core.scorer import GroundingScorer
+from gasp_core.template import GASP_RAG
+from tests.models import save_model
+
+CONTEXT = "The museum opens at nine. Tickets cost twelve euros. Dogs must stay outside. Children pay nothing."
+ANSWER = "# Visit\n\nThe museum opens at nine. Tickets cost twelve euros."
+QUESTION = "When does the museum open?"
+PASSAGES = [" ", "Tickets cost twelve euros. Children pay nothing.", "", "The museum opens at nine."]
+
+ITEMS: list[dict[str, Any]] = [
+    {"context": CONTEXT, "answer": ANSWER, "query": QUESTION},
+    {"passages": PASSAGES, "answer": "The museum opens at nine.", "question": QUESTION},
+    {"context": CONTEXT, "answer": ""},
+    {"context": ["Refunds are possible within 30 days. Bring the receipt."], "answer": "Bring the receipt with you."},
+    {"context": None, "answer": "Nothing was retrieved for this."},
+    {"context": CONTEXT, "answer": "Dogs must stay outside. Children pay nothing."},
+]
+FEATURES = {"gap", "jsd_noctx", "max_drop", "mean_drop", "top2_drop", "max_jsd", "n_tokens"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(save_model(tmp_path_factory.mktemp("detector") / "tiny"))
+
+
+@pytest.fixture(scope="module")
+def detector(folder: str) -> GASP:
+    return GASP(folder, k_chunks=3, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def economical(folder: str) -> GASP:
+    return GASP(folder, economical=True, device="cpu")
+
+
+def result(index: int, sensitivity: float | None, *, flagged: bool | None = None) -> SentenceResult:
+    return SentenceResult(index, "Text.", sensitivity, -1, None, {}, flagged)
+
+
+# The calls that the documentation of gasp-rag 0.2.1 shows, in its order. Left out: making a pandas table of the rows,
+# because pandas is not installed here.
+
+
+def test_what_gasp_rags_readme_shows_of_python_runs(folder: str, tmp_path: Path) -> None:
+    gasp = gasp_core
+    detector = gasp.GASP(folder, k_chunks=5)
+    result = detector.detect(context=CONTEXT, answer=ANSWER, query=QUESTION)
+    for s in result:
+        if s.skip_reason is None:
+            assert f"{s.sensitivity:+.2f}  {s.text}"
+        if s.supporting_chunk:
+            assert s.supporting_chunk[:80] in CONTEXT
+
+    result = detector.detect(CONTEXT, ANSWER, threshold=99)
+    assert [s.text for s in result.flagged()] == ["The museum opens at nine. ", "Tickets cost twelve euros."]
+
+    gasp.GASP(
+        folder,
+        k_chunks=5,
+        threshold=None,
+        economical=False,
+        sensitivity_feature="max_drop",
+        max_ctx_tokens=1800,
+        max_ans_tokens=256,
+        device=None,
+        dtype=None,
+    )
+
+    items = [{"context": CONTEXT, "answer": ANSWER, "query": QUESTION}, {"context": CONTEXT, "answer": ANSWER}]
+    detections = detector.detect_batch(items, threshold=0.5)
+    rows = [r for d in detections for r in d.to_records()]
+    assert len(rows) == 6
+    assert set(detections[0].summary()) == {"n_sentences", "n_flagged", "mean_sensitivity", "min_sensitivity"}
+
+    gasp.write_records(items, str(tmp_path / "items.jsonl"))
+    assert gasp.read_items(str(tmp_path / "items.jsonl")) == items
+
+    scored = [s.sensitivity for d in detections for s in d if s.sensitivity is not None]
+    m = gasp.evaluate([0, 1, 0, 1], [-sensitivity for sensitivity in scored], threshold=None)
+    assert {"roc_auc", "pr_auc"} <= set(m)
+
+    scores = gasp.Scorer(folder).score(gasp.Case.from_texts(CONTEXT, ANSWER, QUESTION))
+    assert [score.text for score in scores] == [ANSWER[a:b] for a, b in gasp.sentence_spans(ANSWER)]
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    assert {name for name in gasp_core.__all__ if getattr(gasp_core, name) is None} == set()
+    assert set(gasp_core.__all__) <= set(dir(gasp_core))
+    assert gasp_core.__version__[0].isdigit()
+    assert gasp_core.GASP is GASP
+    with pytest.raises(AttributeError, match="no attribute 'Detector'"):
+        _ = gasp_core.Detector  # type: ignore[attr-defined]
+
+
+def test_neither_the_names_nor_the_command_import_torch() -> None:
+    program = (
+        "import sys, gasp_core\n"
+        "assert not [name for name in sys.modules if name.startswith('gasp_core.')], 'imported early'\n"
+        "from gasp_core import *\n"
+        "import gasp_core.cli\n"
+        "print(sorted({'torch', 'transformers', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_every_sentence_has_a_result_whether_it_has_a_score_or_not(detector: GASP) -> None:
+    found = detector.detect(CONTEXT, ANSWER, QUESTION, threshold=99)
+    heading, first, second = found
+    assert len(found) == 3
+    assert "".join(ANSWER[one.start : one.end] for one in found) == "".join(one.text for one in found) == ANSWER
+    assert (heading.sensitivity, heading.flagged, heading.skip_reason) == (None, None, "heading")
+    assert (first.flagged, second.flagged, first.skip_reason) == (True, True, None)
+    assert all(set(one.features) == FEATURES for one in found)
+    assert {value for name, value in heading.features.items() if name != "n_tokens"} == {None}
+    assert first.sensitivity == first.features["max_drop"]
+    assert first.features["n_tokens"] == 6
+    assert first.surprisal is not None
+    assert first.surprisal > 0
+
+
+def test_sensitivity_is_the_feature_that_was_asked_for(folder: str, detector: GASP) -> None:
+    features = detector.detect(CONTEXT, ANSWER).sentences[1].features
+    for name in FEATURES - {"n_tokens"}:
+        found = GASP(folder, 3, sensitivity_feature=name, device="cpu").detect(CONTEXT, ANSWER).sentences[1]
+        assert found.sensitivity == found.features[name] == pytest.approx(features[name], abs=1e-5)
+
+
+@pytest.mark.parametrize("feature", ["n_tokens", "max", ""])
+def test_an_unknown_feature_is_refused_before_a_model_is_loaded(feature: str) -> None:
+    with pytest.raises(ValueError, match=r"sensitivity_feature must be one of .*max_drop"):
+        GASP("no-such-model", sensitivity_feature=feature)
+
+
+def test_fewer_than_one_chunk_is_refused_before_a_model_is_loaded() -> None:
+    with pytest.raises(ValueError, match="k_chunks must be at least 1"):
+        GASP("no-such-model", k_chunks=0)
+
+
+def test_the_economical_way_reports_the_gap_unless_it_has_what_is_asked_for(folder: str, economical: GASP) -> None:
+    assert economical.sensitivity_feature == "gap"
+    assert (
+        GASP(folder, economical=True, sensitivity_feature="jsd_noctx", device="cpu").sensitivity_feature == "jsd_noctx"
+    )
+    one = economical.detect(CONTEXT, ANSWER).sentences[1]
+    assert one.sensitivity == one.features["gap"]
+    assert [one.features[name] for name in ("max_drop", "mean_drop", "top2_drop", "max_jsd")] == [None] * 4
+    assert (one.supporting_chunk, one.supporting_chunk_index) == (None, -1)
+
+
+def test_a_context_of_one_text_is_grouped_and_the_supporting_chunk_is_one_of_the_groups(detector: GASP) -> None:
+    chunks = [CONTEXT[start:end] for start, end in chunk_spans(CONTEXT, 3)]
+    supported = [one for one in detector.detect(CONTEXT, ANSWER) if one.supporting_chunk is not None]
+    assert supported
+    for one in supported:
+        assert chunks[one.supporting_chunk_index] == one.supporting_chunk
+
+
+def test_the_texts_of_a_list_are_the_chunks_and_are_counted_in_that_list(detector: GASP) -> None:
+    supported = [one for one in detector.detect(PASSAGES, ANSWER) if one.supporting_chunk is not None]
+    assert supported
+    for one in supported:
+        assert PASSAGES[one.supporting_chunk_index] == one.supporting_chunk
+
+
+def test_a_list_of_one_text_is_one_chunk_however_long(detector: GASP) -> None:
+    one = detector.detect(["", CONTEXT], ANSWER).sentences[2]
+    # Without its only chunk there is no context.
+    assert one.features["max_drop"] == one.features["mean_drop"] == pytest.approx(one.features["gap"], abs=1e-5)
+    assert one.supporting_chunk in (None, CONTEXT)
+    assert one.supporting_chunk_index in (-1, 1)
+
+
+def test_a_batch_gives_what_each_item_gives_alone(detector: GASP) -> None:
+    together = detector.detect_batch(iter(ITEMS))
+    assert [len(one) for one in together] == [3, 1, 0, 1, 1, 2]
+    for item, found in zip(ITEMS, together, strict=True):
+        context = item["passages"] if "passages" in item else item["context"]
+        alone = detector.detect(context, item["answer"], item.get("query") or item.get("question"))
+        assert numbers(found) == pytest.approx(numbers(alone), abs=1e-4)
+        assert [replaced(one) for one in found] == [replaced(one) for one in alone]
+
+
+def numbers(found: Detection) -> list[float]:
+    return [value for one in found for value in one.features.values() if value is not None]
+
+
+def replaced(one: SentenceResult) -> SentenceResult:
+    return replace(one, sensitivity=None, features={}, surprisal=None)
+
+
+def test_a_batch_is_handed_to_the_scorer_several_at_once(detector: GASP, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    score = GroundingScorer.score
+
+    def counting(self: GroundingScorer, exchanges: Sequence[Exchange], *rest: Any) -> Any:
+        sizes.append(len(exchanges))
+        return score(self, exchanges, *rest)
+
+    monkeypatch.setattr(GroundingScorer, "score", counting)
+    detector.detect_batch(ITEMS[:1] * 9)
+    assert sum(sizes) == 9
+    assert max(sizes) > 1
+
+
+def test_an_item_that_lacks_a_text_is_named_before_any_is_scored(
+    detector: GASP, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GroundingScorer, "score", lambda *_: pytest.fail("scored"))
+    with pytest.raises(ValueError, match="item 6 needs an 'answer'"):
+        detector.detect_batch([*ITEMS, {"context": CONTEXT}])
+
+
+def test_an_answer_without_any_score_says_why(detector: GASP) -> None:
+    empty = detector.detect(CONTEXT, "")
+    assert (len(empty), empty.skip_reason) == (0, "empty_answer")
+    bare = detector.detect([], ANSWER, threshold=99)
+    assert bare.skip_reason == "no_passages"
+    assert {one.skip_reason for one in bare} == {"no_passages"}
+    assert bare.flagged() == []
+    assert bare.summary() == {"n_sentences": 3, "n_flagged": 0, "mean_sensitivity": None, "min_sensitivity": None}
+
+
+def test_what_was_not_read_is_counted(folder: str) -> None:
+    short = GASP(folder, k_chunks=4, max_ctx_tokens=18, max_ans_tokens=12, device="cpu")
+    found = short.detect(CONTEXT, "The museum opens at nine. Tickets cost twelve euros. Dogs must stay outside.")
+    assert found.context_tokens_cut > 0
+    assert found.answer_tokens_cut > 0
+    assert [one.skip_reason for one in found] == [None, None, "past_window"]
+    assert detector_reads_all(GASP(folder, device="cpu"))
+
+
+def detector_reads_all(detector: GASP) -> bool:
+    found = detector.detect(CONTEXT, ANSWER)
+    return (found.context_tokens_cut, found.answer_tokens_cut) == (0, 0)
+
+
+def test_the_threshold_of_a_call_goes_before_that_of_the_detector_and_is_strict(folder: str) -> None:
+    detector = GASP(folder, threshold=99, device="cpu")
+    first = detector.detect(CONTEXT, ANSWER).sentences[1]
+    assert first.flagged is True
+    assert first.sensitivity is not None
+    assert detector.detect(CONTEXT, ANSWER, threshold=first.sensitivity).sentences[1].flagged is False
+    assert detector.detect(CONTEXT, ANSWER, threshold=0.0).sentences[1].flagged is (first.sensitivity < 0)
+    assert GASP(folder, device="cpu").detect(CONTEXT, ANSWER).sentences[1].flagged is None
+
+
+def test_a_summary_is_over_the_sentences_with_a_score() -> None:
+    found = Detection([result(0, None), result(1, -0.5, flagged=True), result(2, 1.5, flagged=False)])
+    assert found.summary() == {"n_sentences": 3, "n_flagged": 1, "mean_sensitivity": 0.5, "min_sensitivity": -0.5}
+    assert [one.index for one in found.flagged()] == [1]
+    assert Detection([]).summary()["mean_sensitivity"] is None
+
+
+def test_records_are_json_and_share_nothing_with_the_results(detector: GASP) -> None:
+    found = detector.detect(CONTEXT, ANSWER, threshold=0.5)
+    records = found.to_records()
+    assert json.loads(json.dumps(records)) == records
+    assert records[0]["skip_reason"] == "heading"
+    assert SentenceResult(**records[1]) == found.sentences[1]
+    records[1]["features"].clear()
+    assert set(found.sentences[1].features) == FEATURES
+
+
+def test_the_prompt_may_be_that_of_gasp_rag(folder: str, tiny_model: LanguageModel) -> None:
+    found = GASP(folder, economical=True, template=GASP_RAG, device="cpu").detect(CONTEXT, ANSWER, QUESTION)
+    exchange = Exchange(QUESTION, (Passage("p", CONTEXT),), ANSWER)
+    (expected,) = GroundingScorer(tiny_model, template=GASP_RAG).score([exchange])
+    assert [one.sensitivity for one in found] == pytest.approx([one.gap for one in expected.sentences], abs=1e-5)
+
+
+def test_scoring_changes_nothing_outside(detector: GASP) -> None:
+    threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
+    detector.detect(CONTEXT, ANSWER)
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+    assert (torch.get_num_threads(), torch.get_default_dtype()) == (threads, dtype)
+
+
+def test_the_scorer_of_a_detector_scores_cases_with_the_same_model(detector: GASP) -> None:
+    scores = detector.scorer.score(Case.from_texts(CONTEXT, ANSWER, QUESTION, k_chunks=detector.k_chunks))
+    found = detector.detect(CONTEXT, ANSWER, QUESTION)
+    assert [score.features for score in scores] == [one.features for one in found]
+
+
+def test_results_can_be_written_read_and_measured(detector: GASP, tmp_path: Path) -> None:
+    write_records([{"context": CONTEXT, "answer": ANSWER}], tmp_path / "in.csv")
+    (found,) = detector.detect_batch(read_items(tmp_path / "in.csv"))
+    scores = [-one.sensitivity for one in found if one.sensitivity is not None]
+    assert evaluate([0, 1], scores)["n"] == 2
