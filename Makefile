@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql bench-pipeline bench-peer bench-scoring bench-growth clean
+.PHONY: demo test check lint types imports lock kafka psql bench-pipeline bench-peer bench-scoring bench-growth bench-gpu clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -52,6 +52,10 @@ bench-scoring: $(CACHE)/gasp-rag
 # How both grow with the context and its passages; takes about an hour.
 bench-growth: $(CACHE)/gasp-rag
 	@$(BIN)/python -m tests.benchmarks.growth
+
+# Answers a second on a GPU, with a model made up at random; without one it only proves the script.
+bench-gpu: $(READY)
+	@$(BIN)/python -m tests.benchmarks.gpu_scoring
 
 # Fetched for the benchmarks alone.
 $(CACHE)/gasp-rag: $(READY) requirements-peer.lock

@@ -133,6 +133,7 @@ def _record(number: int, item: dict[str, Any], detection: Detection, result: Sen
         "sensitivity": result.sensitivity,
         "flagged": result.flagged,
         "supporting_chunk": result.supporting_chunk,
+        "contradicting_chunk": result.contradicting_chunk,
         "skip_reason": result.skip_reason,
         "context_truncated": detection.context_tokens_cut > 0,
         "answer_truncated": detection.answer_tokens_cut > 0,

@@ -23,7 +23,8 @@ class SentenceResult:
     more on the context. ``flagged`` says whether it is below the threshold. Both are None for a sentence without a
     score, whose ``skip_reason`` says why; ``flagged`` is None also if there is no threshold. ``supporting_chunk`` is
     the text of the chunk that the sentence reacts to most and ``supporting_chunk_index`` its place in the context,
-    None and -1 if it reacts to none or none was left out. ``features`` has every feature by name, None where it was
+    None and -1 if it reacts to none or none was left out; ``contradicting_chunk`` is the one without which the sentence
+    would be likelier, a candidate for a contradiction. ``features`` has every feature by name, None where it was
     not computed, and ``n_tokens``. ``surprisal`` is the mean -log p under the whole context, in nats.
     """
 
@@ -38,6 +39,8 @@ class SentenceResult:
     end: int = 0
     surprisal: float | None = None
     skip_reason: SentenceSkip | None = None
+    contradicting_chunk_index: int = NO_CHUNK
+    contradicting_chunk: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, ready for JSON; ``features`` is a dict of its own."""
@@ -177,19 +180,22 @@ class GASP:
     ) -> SentenceResult:
         features = score.features
         sensitivity = features[self.sensitivity_feature]
-        index, text = _supporting_chunk(item, chunks, score.attributed_chunk)
+        supporting_index, supporting = _chunk(item, chunks, score.attributed_chunk)
+        contradicting_index, contradicting = _chunk(item, chunks, score.contradicting_chunk)
         return SentenceResult(
             index=score.index,
             text=score.text,
             sensitivity=sensitivity,
-            supporting_chunk_index=index,
-            supporting_chunk=text,
+            supporting_chunk_index=supporting_index,
+            supporting_chunk=supporting,
             features=features,
             flagged=None if threshold is None or sensitivity is None else sensitivity < threshold,
             start=score.start,
             end=score.end,
             surprisal=score.surprisal,
             skip_reason=score.skip_reason,
+            contradicting_chunk_index=contradicting_index,
+            contradicting_chunk=contradicting,
         )
 
 
@@ -200,7 +206,7 @@ def _parsed(number: int, item: Mapping[str, Any]) -> Item:
         raise ValueError(f"item {number} {error}") from error
 
 
-def _supporting_chunk(item: Item, chunks: Sequence[Chunk], chunk: int) -> tuple[int, str | None]:
+def _chunk(item: Item, chunks: Sequence[Chunk], chunk: int) -> tuple[int, str | None]:
     """The place of a chunk in the context as it was given, and its text."""
     if chunk == NO_CHUNK:
         return NO_CHUNK, None

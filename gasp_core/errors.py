@@ -30,7 +30,7 @@ class ModelUnsupported(ModelError):  # noqa: N818 - reads as the fact it states
     """The model was found but cannot be used for scoring."""
 
 
-class InputError(GaspError):
+class InputError(GaspError, ValueError):
     """A file of exchanges that cannot be read. ``line`` counts from 1; 0 means the file as a whole."""
 
     def __init__(self, path: str, line: int, message: str) -> None:

@@ -36,8 +36,9 @@ class SentenceScore:
     ``gap`` and the drops are log-likelihood lost, signed; ``jsd_noctx`` and ``max_jsd`` lie in [0, ln 2]. What is
     about chunks needs leave-one-out: ``max_drop``, ``mean_drop``, ``top2_drop``, ``max_jsd``, and ``chunk_drops`` with
     an entry per chunk of the case, None for one that the sentence was not read with. ``attributed_chunk`` is the index
-    of the chunk with the largest drop, or -1 if the sentence reacts to none. A sentence without features has a
-    ``skip_reason``. ``[start, end)`` is its character span in the answer, ``text`` what stands there.
+    of the chunk with the largest drop, or -1 if the sentence reacts to none; ``contradicting_chunk`` that of the one
+    whose removal makes the sentence likelier, or -1. A sentence without features has a ``skip_reason``.
+    ``[start, end)`` is its character span in the answer, ``text`` what stands there.
     """
 
     index: int
@@ -55,6 +56,7 @@ class SentenceScore:
     end: int = 0
     surprisal: float | None = None
     skip_reason: SentenceSkip | None = None
+    contradicting_chunk: int = NO_CHUNK
 
     @property
     def features(self) -> dict[str, float | None]:
@@ -166,6 +168,7 @@ def _sentence_score(answer: str, result: SentenceGrounding, n_chunks: int) -> Se
         end=place.end,
         surprisal=result.surprisal,
         skip_reason=result.skip_reason,
+        contradicting_chunk=NO_CHUNK if result.contradicting_chunk is None else result.contradicting_chunk,
     )
 
 

@@ -72,7 +72,6 @@ def choose_passes(model: LanguageModel, *, max_tokens: int | None = None, cache_
             cache = TrunkCache(cache_bytes)
             passes = SharedPrefixPasses(network, model.device, max_tokens=max_tokens, cache=cache)
             return Choice(passes, f"shared prefixes by {way}")
-        network.release()
         problems.append(f"{way}: {problem}")
     return Choice(PlainPasses(model, max_tokens), f"plain passes: no way to share prefixes ({'; '.join(problems)})")
 

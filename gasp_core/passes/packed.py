@@ -6,15 +6,14 @@ into a projection is narrowed to its weight's dtype. Adding a projection's 16-bi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 from transformers import AttentionInterface
 from transformers.pytorch_utils import Conv1D
 
@@ -29,13 +28,10 @@ UNKNOWN_OPTIONS = ("softcap", "sliding_window", "s_aux")
 
 @dataclass(frozen=True, slots=True)
 class _Forward:
-    """The forward under way, for the hooks that transformers calls."""
+    """The forward under way, for the attention that transformers calls."""
 
     pack: Pack
     attention: Attention
-    wide: bool
-    # Several projections read the same states; the last narrowed ones are kept for the next.
-    narrowed: dict[torch.dtype, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
 
 _current: ContextVar[_Forward | None] = ContextVar("packed_forward", default=None)
@@ -44,9 +40,9 @@ _current: ContextVar[_Forward | None] = ContextVar("packed_forward", default=Non
 class PackedNetwork:
     """Gives the final states (R, D) that a pack asks for.
 
-    ``wide`` keeps residual and norms in float32. Outside its calls the network computes as it always did. A call
-    raises what the network raises if its modules are not used to this, and ValueError if its attention is of a kind
-    that ours does not know.
+    ``wide`` keeps residual and norms in float32. Outside its calls the network is as it was. A call raises what the
+    network raises if its modules are not used to this, and ValueError if its attention is of a kind that ours does
+    not know.
     """
 
     def __init__(self, network: Any, attention: Attention, *, wide: bool) -> None:  # noqa: ANN401 - transformers' own
@@ -54,27 +50,18 @@ class PackedNetwork:
         self._network = network
         self._attention = attention
         self._wide = wide
-        self._hooks: list[RemovableHandle] = []
-        if wide:
-            self._hooks.append(network.get_input_embeddings().register_forward_hook(_widen))
-            projections = (one for one in network.base_model.modules() if isinstance(one, nn.Linear | Conv1D))
-            self._hooks += [one.register_forward_pre_hook(_narrow) for one in projections]
-
-    def release(self) -> None:
-        """Take the hooks out of the network, which this is not used for any more."""
-        for hook in self._hooks:
-            hook.remove()
+        self._projections = [one for one in network.base_model.modules() if isinstance(one, nn.Linear | Conv1D)]
 
     def __call__(self, pack: Pack) -> Tensor:
         """Final states (R, D)."""
-        token = _current.set(_Forward(pack, self._attention, self._wide))
-        try:
-            with _attending_by(self._network, ATTENTION_NAME):
-                states: Tensor = self._network.base_model(
-                    input_ids=pack.ids[None], position_ids=pack.positions[None], use_cache=False
-                ).last_hidden_state
-        finally:
-            _current.reset(token)
+        with ExitStack() as stack:
+            stack.callback(_current.reset, _current.set(_Forward(pack, self._attention)))
+            stack.enter_context(_attending_by(self._network, ATTENTION_NAME))
+            if self._wide:
+                stack.enter_context(_widened(self._network, self._projections))
+            states: Tensor = self._network.base_model(
+                input_ids=pack.ids[None], position_ids=pack.positions[None], use_cache=False
+            ).last_hidden_state
         return states[0, pack.keep]
 
 
@@ -88,20 +75,31 @@ def _attending_by(network: Any, name: str) -> Iterator[None]:  # noqa: ANN401 - 
         network.set_attn_implementation(before)
 
 
-def _widen(_module: nn.Module, _arguments: tuple[Any, ...], embedded: Tensor) -> Tensor | None:
-    forward = _current.get()
-    return embedded.float() if forward is not None and forward.wide else None
+@contextmanager
+def _widened(network: Any, projections: Sequence[nn.Module]) -> Iterator[None]:  # noqa: ANN401 - as above
+    """Keep the residual stream in float32 for as long as this lasts."""
+    narrow = _Narrow()
+    hooks = [network.get_input_embeddings().register_forward_hook(lambda _module, _inputs, embedded: embedded.float())]
+    hooks += [projection.register_forward_pre_hook(narrow) for projection in projections]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
-def _narrow(module: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    forward = _current.get()
-    if forward is None or not forward.wide:
-        return None
-    states: Tensor = arguments[0]
-    dtype = cast("torch.dtype", module.weight.dtype)
-    if dtype not in forward.narrowed or forward.narrowed[dtype][0] is not states:
-        forward.narrowed[dtype] = (states, states.to(dtype))
-    return (forward.narrowed[dtype][1], *arguments[1:])
+class _Narrow:
+    """Gives projections their input in the dtype of their weights. Several read the same states; the last are kept."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Tensor, Tensor] | None = None
+
+    def __call__(self, projection: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        dtype = cast("torch.dtype", projection.weight.dtype)
+        states: Tensor = inputs[0]
+        if self._last is None or self._last[0] is not states or self._last[1].dtype is not dtype:
+            self._last = (states, states.to(dtype))
+        return (self._last[1], *inputs[1:])
 
 
 def _attend(

@@ -4,7 +4,7 @@
 
 A model of the shape of Qwen2.5-1.5B is made up at random on the device and its prompts are random tokens, so nothing is
 fetched, and nothing but torch and transformers need be there. Measured are the exactness of shared prefixes, answers a
-second beside plain passes, the share of the card's own matrix rate that this is, where the time goes, and memory.
+second beside plain passes, the share of the card's own matrix rate that this is, and memory.
 Writes build/bench/gpu_scoring.json, section by section; the exit status says whether float32 is exact.
 
 Without CUDA, or with --cpu-check, all of it runs in seconds on a tiny shape: that proves the script, not the speed.
@@ -17,8 +17,6 @@ import copy
 import json
 import sys
 import time
-import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -31,12 +29,11 @@ from typing import Any
 import torch
 import transformers
 from torch import Tensor, nn
-from torch.profiler import ProfilerActivity, profile
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from gasp_core.divergence import jensen_shannon, token_scores
+from gasp_core.divergence import token_scores
 from gasp_core.grounding import Truncation
-from gasp_core.model import DTYPES, LanguageModel
+from gasp_core.model import LanguageModel
 from gasp_core.passes.attention import Attention, blocked_attention, segment_attention, varlen_attention
 from gasp_core.passes.choice import Choice, Passes, choose_passes
 from gasp_core.passes.packed import PackedNetwork
@@ -54,15 +51,6 @@ PASSAGES = 5
 HEAD_TOKENS = 3
 METHODS = ("two-pass", "leave-one-out", "masked")
 ATTENTIONS: tuple[Attention, ...] = (varlen_attention, segment_attention, blocked_attention)
-
-# What the parts of a kernel's name say about what it does; the first that fits.
-KERNEL_KINDS = {
-    "attention": ("flash", "fmha", "sdpa", "attention"),
-    "matrix products": ("gemm", "gemv", "nvjet", "cutlass", "xmma", "splitk", "dot_kernel", "aten::mm", "addmm", "bmm"),
-    "softmax and sums": ("softmax", "reduce"),
-    "copying and casting": ("cat", "memcpy", "copy", "index", "gather", "memset"),
-    "elementwise": ("elementwise", "aten::"),
-}
 
 # What a way of running may raise where a device, a dtype or a torch version does not have it.
 UNSUPPORTED = (AttributeError, ImportError, RuntimeError, TypeError, ValueError)
@@ -239,8 +227,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         del exact
         measure_card(narrow, size, journal)
         measure_ways(narrow, size, journal)
-        look_inside(narrow, size, journal)
-        try_changes(narrow, size, journal)
     print(table(journal.report["ways"]))
     journal.say("done" if on_cuda else "done; on a CPU these figures prove the script and nothing else")
     journal.say("float32 is exact" if agrees else "FLOAT32 IS NOT EXACT")
@@ -394,9 +380,6 @@ def check_bfloat16(
     apart = [numbers(passes, model, [plan]) for plan in plans]
     found["chosen"] = difference(together, reference)
     found["chosen, alone against in company"] = difference(joined(apart), together)
-    found["chosen, float32 logits"] = attempt(
-        lambda: difference(numbers(passes, model, plans, head=wide_head(model)), reference)
-    )
     hiding = random_plans(size, size.checked, "masked")
     found["masked, against masked float32"] = attempt(
         lambda: by_attention(segment_attention, exact, size, hiding, numbers(passes, model, hiding))
@@ -418,11 +401,9 @@ def shared_by(attention: Attention, model: LanguageModel, size: Size) -> SharedP
     return SharedPrefixPasses(network, model.device, max_tokens=max(size.budgets), cache=TrunkCache(0))
 
 
-def numbers(
-    passes: Passes, model: LanguageModel, plans: Sequence[Plan], *, head: Callable[[Tensor], Tensor] | None = None
-) -> Numbers:
+def numbers(passes: Passes, model: LanguageModel, plans: Sequence[Plan]) -> Numbers:
     states = passes.answer_states(plans)
-    scores = [score(model, plan, one, head) for plan, one in zip(plans, states, strict=True)]
+    scores = [score(model, plan, one) for plan, one in zip(plans, states, strict=True)]
     return Numbers(
         torch.cat([one.flatten(0, 1).float() for one in states]),
         torch.cat([log_probabilities.flatten() for log_probabilities, _ in scores]),
@@ -430,13 +411,10 @@ def numbers(
     )
 
 
-def score(
-    model: LanguageModel, plan: Plan, states: Tensor, head: Callable[[Tensor], Tensor] | None = None
-) -> tuple[Tensor, Tensor]:
+def score(model: LanguageModel, plan: Plan, states: Tensor) -> tuple[Tensor, Tensor]:
     """As the scorer does it."""
-    return token_scores(
-        head or model.logits, model.vocabulary, states, torch.tensor(plan.answer_ids, device=model.device)
-    )
+    answer_ids = torch.tensor(plan.answer_ids, device=model.device)
+    return token_scores(model.logits, model.vocabulary, states, answer_ids)
 
 
 def joined(parts: Sequence[Numbers]) -> Numbers:
@@ -662,103 +640,6 @@ def start_of_peak(device: torch.device) -> int:
 
 def peak_gib(device: torch.device, loaded: int) -> float | None:
     return (torch.cuda.max_memory_allocated(device) - loaded) / 2**30 if device.type == "cuda" else None
-
-
-# --- where the time goes, and what changes would bring
-
-
-def look_inside(model: LanguageModel, size: Size, journal: Journal) -> None:
-    """A round of each method under the profiler, at the first budget, and how often the host waits in it."""
-    found: dict[str, Any] = {}
-    own, tokens = fresh(model), size.budgets[0]
-    passes = choose_passes(own, max_tokens=tokens, cache_bytes=0).passes
-    for method in METHODS[:2]:
-        if journal.is_late:
-            return
-        way = Way("ours", method, tokens, passes, own, random_plans(size, size.answers // 2, method))
-        found[method] = attempt(partial(inside, way))
-        journal.keep("inside", found)
-        journal.say(f"inside {method}: {brief(found[method])}")
-
-
-def inside(way: Way) -> dict[str, Any]:
-    run_round(way)
-    waits = host_waits(partial(run_round, way), way.model.device)
-    return {"host_waits": waits, **kernels(partial(run_round, way), way.model.device)}
-
-
-def host_waits(function: Callable[[], object], device: torch.device) -> int | None:
-    """How often torch itself says that the host waits for the device."""
-    if device.type != "cuda":
-        return None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        torch.cuda.set_sync_debug_mode("warn")
-        try:
-            function()
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
-    return sum("called a synchronizing" in str(one.message) for one in caught)
-
-
-def kernels(function: Callable[[], object], device: torch.device) -> dict[str, Any]:
-    """Milliseconds on the device by kind of kernel, its launches, and the share of the time that it works."""
-    on_cuda = device.type == "cuda"
-    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_cuda else [])]
-    with profile(activities=activities) as profiler:
-        started = time.perf_counter()
-        function()
-        synchronize(device)
-        wall_ms = (time.perf_counter() - started) * 1e3
-    kind = "CUDA" if on_cuda else "CPU"
-    events = [event for event in profiler.key_averages() if event.device_type.name == kind]
-    taken = {
-        event.key: (event.self_device_time_total if on_cuda else event.self_cpu_time_total) / 1e3 for event in events
-    }
-    kinds: Counter[str] = Counter()
-    for name, spent_ms in taken.items():
-        kinds[kind_of(name)] += spent_ms
-    return {
-        "ms_by_kind": {name: round(spent_ms, 3) for name, spent_ms in kinds.most_common()},
-        "launches": sum(event.count for event in events),
-        # Profiling slows the host, so this is a lower bound.
-        "busy_share": round(sum(kinds.values()) / wall_ms, 3),
-        "longest": {name[:90]: round(spent_ms, 3) for name, spent_ms in Counter(taken).most_common(12)},
-    }
-
-
-def kind_of(kernel: str) -> str:
-    lowered = kernel.lower()
-    return next((kind for kind, parts in KERNEL_KINDS.items() if any(part in lowered for part in parts)), "other")
-
-
-def try_changes(model: LanguageModel, size: Size, journal: Journal) -> None:
-    """Milliseconds of what could be done otherwise: float32 logits straight from the product, compiled divergence."""
-    states = torch.randn(size.answer_tokens, size.hidden, device=model.device)
-    left, right = (
-        torch.log_softmax(torch.randn(size.answer_tokens, size.vocabulary, device=model.device), -1) for _ in range(2)
-    )
-
-    def ms(function: Callable[[], object]) -> dict[str, Any]:
-        return attempt(lambda: {"ms": median_s(function, model.device, size) * 1e3})
-
-    found = {
-        "logits in bfloat16": ms(lambda: model.logits(states)),
-        "logits in float32": ms(lambda: wide_head(model)(states)),
-        "divergence": ms(lambda: jensen_shannon(left, right)),
-    }
-    if model.device.type == "cuda" and not journal.is_late:
-        compiled: Callable[[Tensor, Tensor], Tensor] = torch.compile(jensen_shannon, dynamic=True)
-        found["divergence, compiled"] = ms(lambda: compiled(left, right))
-    journal.keep("changes", found)
-    journal.say(f"the answer of one prompt: {brief(found)}")
-
-
-def wide_head(model: LanguageModel) -> Callable[[Tensor], Tensor]:
-    """A head whose sums are not rounded to 16 bits; CUDA alone has it."""
-    weight: Tensor = model.network.get_output_embeddings().weight.T
-    narrow = DTYPES[model.dtype]
-    return lambda hidden: torch.mm(hidden.to(narrow), weight, out_dtype=torch.float32)
 
 
 def brief(found: Any) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import track
 
 from gasp_core.model import load_model
 from gasp_core.packaged import PACKAGED_MODEL, resolve_model
@@ -27,21 +26,24 @@ WAYS = ("gasp-rag float32", "ours float32", "ours bfloat16")
 
 
 def main(threads: Annotated[int, typer.Option(min=1)] = 2, cells: Annotated[int, typer.Option(min=1)] = 16) -> None:
-    """Measure the first ``cells`` of the table, smallest contexts first."""
+    """Measure the first ``cells`` of the table, smallest contexts first; each is printed and kept as it is done."""
     folder = resolve_model(PACKAGED_MODEL)
     wanted = [(tokens, passages) for tokens in CONTEXT_TOKENS for passages in PASSAGES][:cells]
-    rows = [cell(folder, tokens, passages, threads) for tokens, passages in track(wanted, "measuring")]
     OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    OUTPUT.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-    print(f"| context tokens | K | {' | '.join(f'{way}: s, MB' for way in WAYS)} | ratio |")
-    print("|---|---|" + "---|" * (len(WAYS) + 1))
-    for row in rows:
-        costs = [f"{row[f'{way} seconds']:.1f}, {row[f'{way} peak_mb']:.0f}" for way in WAYS]
-        ratios = [row[f"{WAYS[0]} seconds"] / row[f"{way} seconds"] for way in WAYS[1:]]
-        print(
-            f"| {row['context_tokens']:.0f} | {row['passages']:.0f} | {' | '.join(costs)} "
-            f"| {' / '.join(f'{ratio:.1f}' for ratio in ratios)} |"
-        )
+    print(f"| context tokens | K | {' | '.join(f'{way}: s, MB' for way in WAYS)} | times as fast |")
+    print("|---|---|" + "---|" * (len(WAYS) + 1), flush=True)
+    rows = []
+    for tokens, passages in wanted:
+        rows.append(cell(folder, tokens, passages, threads))
+        OUTPUT.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        print(line(rows[-1]), flush=True)
+
+
+def line(row: dict[str, float]) -> str:
+    """A row of the table, for Markdown."""
+    costs = [f"{row[f'{way} seconds']:.1f}, {row[f'{way} peak_mb']:.0f}" for way in WAYS]
+    ratios = [f"{row[f'{WAYS[0]} seconds'] / row[f'{way} seconds']:.1f}" for way in WAYS[1:]]
+    return f"| {row['context_tokens']:,.0f} | {row['passages']:.0f} | {' | '.join(costs)} | {' / '.join(ratios)} |"
 
 
 def cell(folder: str, context_tokens: int, passages: int, threads: int) -> dict[str, float]:

@@ -167,6 +167,14 @@ def test_the_economical_way_reports_the_gap_unless_it_has_what_is_asked_for(fold
     assert (one.supporting_chunk, one.supporting_chunk_index) == (None, -1)
 
 
+def test_what_speaks_against_a_sentence_is_named_by_its_place_and_text(detector: GASP) -> None:
+    results = list(detector.detect(PASSAGES, ANSWER))
+    named = [one for one in results if one.contradicting_chunk is not None]
+    assert named
+    assert all(PASSAGES[one.contradicting_chunk_index] == one.contradicting_chunk for one in named)
+    assert all(one.contradicting_chunk_index == -1 for one in results if one not in named)
+
+
 def test_a_context_of_one_text_is_grouped_and_the_supporting_chunk_is_one_of_the_groups(detector: GASP) -> None:
     chunks = [CONTEXT[start:end] for start, end in chunk_spans(CONTEXT, 3)]
     supported = [one for one in detector.detect(CONTEXT, ANSWER) if one.supporting_chunk is not None]
