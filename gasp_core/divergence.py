@@ -10,7 +10,7 @@ from torch import Tensor
 
 # Logits of one tile of answer positions under one variant: enough rows to fill the matrix unit. Two tensors of this
 # size live at once, whatever the number of variants.
-CPU_TILE_BYTES = 24 * 1024 * 1024
+CPU_TILE_BYTES = 32 * 1024 * 1024
 CUDA_TILE_BYTES = 512 * 1024 * 1024
 
 # What is compared at once within a tile. A CPU then works in its cache, in memory that it has touched before.
@@ -26,7 +26,7 @@ def token_scores(
 ) -> tuple[Tensor, Tensor]:
     """Score each answer token under each variant.
 
-    ``states`` (variants, A, D) are hidden states with variant 0 the full context; ``head`` maps (N, D) to logits
+    ``states`` (variants >= 2, A, D) are hidden states with variant 0 the full context; ``head`` maps (N, D) to logits
     (N, V), V being ``vocabulary``; ``answer_ids`` (A,) are the tokens. Returns float32 log-probabilities (variants, A)
     in nats and Jensen-Shannon divergences (variants, A) from variant 0, in [0, ln 2]. Worked through in tiles of
     answer positions, one variant at a time, so that the logits of the whole answer are never held.
@@ -39,13 +39,12 @@ def token_scores(
     for tile in _slices(0, length, (CUDA_TILE_BYTES if on_cuda else CPU_TILE_BYTES) // row_bytes):
         blocks = list(_slices(tile.start, tile.stop, (CUDA_BLOCK_BYTES if on_cuda else CPU_BLOCK_BYTES) // row_bytes))
         full_logits = head(states[0, tile])  # (rows, V)
-        for at in blocks:
-            log_probabilities[0, at] = _chosen(_log_softmax(full_logits, at, tile), answer_ids[at])
         for variant in range(1, variants):
             logits = head(states[variant, tile])
             for at in blocks:
                 # The full distribution is formed anew for each variant: that costs less than to keep it.
                 full, other = _log_softmax(full_logits, at, tile), _log_softmax(logits, at, tile)
+                log_probabilities[0, at] = _chosen(full, answer_ids[at])
                 log_probabilities[variant, at] = _chosen(other, answer_ids[at])
                 divergences[variant, at] = jensen_shannon(full, other)
     return log_probabilities, divergences
@@ -77,6 +76,8 @@ def jensen_shannon(log_p: Tensor, log_q: Tensor) -> Tensor:
 
 
 def _slices(start: int, end: int, rows: int) -> Iterator[slice]:
-    """Cut ``[start, end)`` into pieces of ``rows``; at least a row each."""
-    for at in range(start, end, max(1, rows)):
-        yield slice(at, min(at + max(1, rows), end))
+    """Cut ``[start, end)`` into even pieces of at most ``rows``, or of one: a small rest costs nearly a whole piece."""
+    pieces = math.ceil((end - start) / max(1, rows))
+    even = math.ceil((end - start) / pieces)
+    for at in range(start, end, even):
+        yield slice(at, min(at + even, end))

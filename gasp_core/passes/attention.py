@@ -20,8 +20,9 @@ from torch.nn.attention.bias import causal_lower_right
 
 from gasp_core.passes.pack import Pack
 
-# Query rows of one block. Scores of a block and of all heads fit a core's cache.
+# Query rows of one block: scores of a block and of all heads fit a core's cache.
 BLOCK_ROWS = 64
+NARROW_BLOCK_ROWS = 128
 
 
 class Attention(Protocol):
@@ -64,9 +65,10 @@ def _attend_segment(query: Tensor, key: Tensor, value: Tensor, scale: float, out
     before = seen - length
     folded = (query * scale).view(length, key_heads, fold, size).permute(1, 2, 0, 3)
     result = out.view(length, key_heads, fold, size).permute(1, 2, 0, 3)
-    for start, end in pairwise(_block_ends(before, length)):
-        rows = folded[:, :, start:end].reshape(key_heads, fold * (end - start), size)
-        scores = torch.matmul(rows, key[:, :, : before + end]).view(key_heads, fold, end - start, before + end)
+    rows = BLOCK_ROWS if query.dtype is torch.float32 else NARROW_BLOCK_ROWS
+    for start, end in pairwise(_block_ends(before, length, rows)):
+        queries = folded[:, :, start:end].reshape(key_heads, fold * (end - start), size)
+        scores = torch.matmul(queries, key[:, :, : before + end]).view(key_heads, fold, end - start, before + end)
         future = torch.ones(end - start, end - start, dtype=torch.bool, device=query.device).triu_(1)
         scores[..., before + start :].masked_fill_(future, -math.inf)
         # The kernel works in float32 inside, whatever goes in and out.
@@ -75,13 +77,12 @@ def _attend_segment(query: Tensor, key: Tensor, value: Tensor, scale: float, out
         result[:, :, start:end] = mixed.view(key_heads, fold, end - start, size)
 
 
-def _block_ends(before: int, length: int) -> list[int]:
-    """Cut rows so that what a block sees is a multiple of BLOCK_ROWS, but for the last one.
+def _block_ends(before: int, length: int, rows: int) -> list[int]:
+    """Cut into blocks so that what a block sees is a multiple of its ``rows``, but for the last one.
 
     Libraries compile and keep a kernel per shape; so there are few.
     """
-    first = BLOCK_ROWS - before % BLOCK_ROWS
-    return [0, *range(first, length, BLOCK_ROWS), length]
+    return [0, *range(rows - before % rows, length, rows), length]
 
 
 def varlen_attention(

@@ -1,8 +1,8 @@
 """Shared-prefix passes: what the prompts of an answer have in common goes through the network once.
 
-Under causal attention the states of a prompt's beginning do not depend on what follows. So the full prompt is read
-once, as a trunk whose keys and values are kept; each prompt then is a branch that starts where it departs from the
-trunk, with positions that go on from there. The numbers are those of the whole prompt, to rounding.
+Under causal attention the states of a prompt's beginning do not depend on what follows. So the full prompt and the one
+without context are read once, as trunks whose keys and values are kept; each prompt then is a branch that starts where
+it departs from a trunk, with positions that go on from there. The numbers are those of the whole prompt, to rounding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gasp_core.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class _Trunk:
-    """A full prompt but for its last token, with its keys and values once they are computed."""
+    """A prompt but for its last token, with its keys and values once they are computed."""
 
     ids: list[int]
     contents: KeyValues
@@ -47,10 +47,10 @@ class SharedPrefixPasses:
         return states
 
     def _run_group(self, plans: Sequence[Plan]) -> list[Tensor]:
-        trunks = self._read_trunks([plan.prompts[0][:-1] for plan in plans])
+        trunks = iter(self._read_trunks([prompt[:-1] for plan in plans for prompt in plan.prompts[:2]]))
         branches = [
-            _branch(plan, number, trunk)
-            for plan, trunk in zip(plans, trunks, strict=True)
+            _branch(plan, number, own)
+            for plan, own in zip(plans, zip(trunks, trunks, strict=True), strict=True)
             for number in range(len(plan.prompts))
         ]
         kept = torch.cat([self._forward(pack) for pack in _packs(branches, self._max_tokens)])
@@ -92,14 +92,16 @@ class SharedPrefixPasses:
         return self._network(Pack(segments, self._device))
 
 
-def _branch(plan: Plan, number: int, trunk: _Trunk) -> Segment:
-    """What a prompt has beyond the trunk, and the answer but for its last token, which predicts nothing asked for.
+def _branch(plan: Plan, number: int, trunks: Sequence[_Trunk]) -> Segment:
+    """What a prompt has beyond a trunk, and the answer but for its last token, which predicts nothing asked for.
 
     At least the last token of the prompt is in the branch, because its state predicts the answer's first token. A
     question that must not see some chunks is in the branch, too.
     """
     prompt, hidden = plan.prompts[number], plan.hidden[number]
-    shared = min(shared_length(prompt, trunk.ids), len(prompt) - 1)
+    shared, trunk = max(
+        ((min(shared_length(prompt, one.ids), len(prompt) - 1), one) for one in trunks), key=lambda found: found[0]
+    )
     if hidden:
         shared = min(shared, plan.context_end)
     first = len(prompt) - 1 - shared

@@ -136,26 +136,32 @@ def agreements(bench: Bench) -> dict[str, Any]:
 
 
 def agreement(reference: Sequence[AnswerGrounding], others: Sequence[AnswerGrounding]) -> dict[str, float]:
-    """Of drops, of each sentence's largest drop, and of the chunk that has it."""
+    """Of drops, of each sentence's largest drop, and of the chunk that has it.
+
+    ``same_supporting_chunk`` is over the sentences that the reference gives a supporting chunk, and a sentence that
+    has lost it counts against; ``same_largest_drop`` is over all, also those that react to no chunk, where the
+    largest of several numbers near 0 is chance.
+    """
     pairs = [
-        (left.drops, right.drops)
+        (left, right)
         for one, other in zip(reference, others, strict=True)
         for left, right in zip(one.sentences, other.sentences, strict=True)
         if left.drops
     ]
-    differences = [abs(a.drop - b.drop) for left, right in pairs for a, b in zip(left, right, strict=True)]
-    largest = [[max(drop.drop for drop in drops) for drops in pair] for pair in pairs]
-    same = [
-        max(left, key=lambda drop: drop.drop).chunk == max(right, key=lambda drop: drop.drop).chunk
-        for left, right in pairs
-    ]
+    differences = [abs(a.drop - b.drop) for left, right in pairs for a, b in zip(left.drops, right.drops, strict=True)]
+    largest = [[max(one.drops, key=lambda drop: drop.drop) for one in pair] for pair in pairs]
+    supported = [pair for pair in pairs if pair[0].supporting_chunk is not None]
     return {
         "sentences": len(pairs),
         "drop_mean_absolute_difference": round(statistics.mean(differences), 5),
         "drop_largest_difference": round(max(differences), 4),
-        "same_supporting_chunk": round(statistics.mean(same), 4),
+        "supported_sentences": len(supported),
+        "same_supporting_chunk": round(
+            statistics.mean(left.supporting_chunk == right.supporting_chunk for left, right in supported), 4
+        ),
+        "same_largest_drop": round(statistics.mean(left.chunk == right.chunk for left, right in largest), 4),
         "max_drop_rank_correlation": round(
-            statistics.correlation(ranks([a for a, _ in largest]), ranks([b for _, b in largest])), 4
+            statistics.correlation(*(ranks([pair[side].drop for pair in largest]) for side in (0, 1))), 4
         ),
     }
 

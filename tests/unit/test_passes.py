@@ -162,7 +162,7 @@ def test_answers_that_share_their_context_share_its_trunk(
     states_of(passes, [museum])
     first = counter.take()
     states_of(passes, [museum])
-    assert first - counter.take() == len(museum.prompts[0]) - 1
+    assert first - counter.take() == len(museum.prompts[0]) - 1 + len(museum.prompts[1]) - 1
     states_of(passes, [dogs])
     alone = counter.take()
     fresh, uncached = counted(tiny_model)
@@ -182,7 +182,7 @@ def test_a_context_that_begins_like_a_known_one_is_read_from_there(
     counter.take()
     expected = states_of(PlainPasses(tiny_model, 1), [new])[0]
     torch.testing.assert_close(states_of(passes, [new])[0], expected, atol=2e-5, rtol=1e-4)
-    assert counter.packs[0] == len(new.prompts[0]) - 1 - known.context_end
+    assert counter.packs[0] == len(new.prompts[0]) - 1 - known.context_end + len(new.prompts[1]) - 1
 
 
 def test_the_same_context_twice_in_a_batch_is_read_once(tiny_model: LanguageModel) -> None:
@@ -194,7 +194,7 @@ def test_the_same_context_twice_in_a_batch_is_read_once(tiny_model: LanguageMode
     for plan in plans:
         states_of(passes, [plan])
         apart += counter.take()
-    assert apart - both == len(plans[0].prompts[0]) - 1
+    assert apart - both == len(plans[0].prompts[0]) - 1 + len(plans[0].prompts[1]) - 1
 
 
 def test_a_forward_holds_no_more_tokens_than_asked_unless_a_branch_is_longer(tiny_model: LanguageModel) -> None:
