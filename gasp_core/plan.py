@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
 
+from gasp_core.fitting import fitting
 from gasp_core.grounding import Chunk, Exchange, Truncation
 from gasp_core.model import LanguageModel
 from gasp_core.template import PromptTemplate
@@ -210,16 +211,8 @@ def _leading(segments: Sequence[_Segment], room: int) -> list[_Segment]:
 
 def _windows(segments: Sequence[_Segment], room: int) -> Iterator[list[_Segment]]:
     """Whole segments in order, as many at a time as fit ``room`` tokens. One that is longer is cut into windows."""
-    window: list[_Segment] = []
-    used = 0
-    for piece in (piece for segment in segments for piece in _pieces(segment, room)):
-        if window and used + len(piece.ids) > room:
-            yield window
-            window, used = [], 0
-        window.append(piece)
-        used += len(piece.ids)
-    if window:
-        yield window
+    pieces = (piece for segment in segments for piece in _pieces(segment, room))
+    return fitting(pieces, lambda piece: len(piece.ids), room)
 
 
 def _pieces(segment: _Segment, room: int) -> Iterator[_Segment]:

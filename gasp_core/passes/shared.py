@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from gasp_core.fitting import fitting
 from gasp_core.passes.pack import KeyValues, Pack, Segment, Span
 from gasp_core.passes.trunks import TrunkCache, shared_length
 from gasp_core.plan import Plan
@@ -121,29 +122,20 @@ def _visible(length: int, hidden: Sequence[Span]) -> tuple[Span, ...]:
 
 
 def _groups(plans: Sequence[Plan], max_tokens: int) -> Iterator[list[Plan]]:
-    """Plans in order, as many at a time as have trunks that fit one forward; at least one."""
-    group: list[Plan] = []
-    tokens = 0
-    for plan in plans:
-        if group and tokens + len(plan.prompts[0]) > max_tokens:
-            yield group
-            group, tokens = [], 0
-        group.append(plan)
-        tokens += len(plan.prompts[0])
-    if group:
-        yield group
+    """Plans in order, as many at a time as have full prompts that fit one forward; at least one."""
+    return fitting(plans, lambda plan: len(plan.prompts[0]), max_tokens)
 
 
 def _packs(segments: Iterable[Segment], max_tokens: int, *, apart: bool = False) -> Iterator[list[Segment]]:
     """Segments in order, as many at a time as fit; at least one. ``apart``: no two of one trunk together."""
-    pack: list[Segment] = []
-    tokens = 0
-    for segment in segments:
-        meets = apart and any(other.trunk is segment.trunk for other in pack)
-        if pack and (meets or tokens + len(segment.ids) > max_tokens):
-            yield pack
-            pack, tokens = [], 0
-        pack.append(segment)
-        tokens += len(segment.ids)
-    if pack:
-        yield pack
+    if apart:
+        return fitting(segments, _length, max_tokens, _of_one_trunk)
+    return fitting(segments, _length, max_tokens)
+
+
+def _length(segment: Segment) -> int:
+    return len(segment.ids)
+
+
+def _of_one_trunk(pack: Sequence[Segment], segment: Segment) -> bool:
+    return any(other.trunk is segment.trunk for other in pack)

@@ -10,7 +10,7 @@ import json
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -220,15 +220,11 @@ def shared_context(model: LanguageModel, cases: Sequence[Exchange]) -> float:
     """Ten answers on one context, two passes: how many times as fast as without the cache."""
     first = cases[0]
     answers = [replace(first, answer=case.answer) for case in (list(cases) * ANSWERS_PER_CONTEXT)[:ANSWERS_PER_CONTEXT]]
-    cached: Callable[[], GroundingScorer] = lambda: GroundingScorer(model)  # noqa: E731 - the two differ in one word
-    uncached: Callable[[], GroundingScorer] = lambda: GroundingScorer(  # noqa: E731 - as above
-        model, passes=choose_passes(model, cache_bytes=0).passes
-    )
     ratios = []
     for _ in range(3):
         seconds = []
-        for make in (uncached, cached):
-            scorer = make()
+        for cache_bytes in (0, None):
+            scorer = GroundingScorer(model, passes=choose_passes(model, cache_bytes=cache_bytes).passes)
             started = time.perf_counter()
             for answer in answers:
                 scorer.score([answer])
