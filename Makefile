@@ -49,7 +49,7 @@ bench-peer: $(CACHE)/gasp-rag
 bench-scoring: $(CACHE)/gasp-rag
 	@$(BIN)/python -m tests.benchmarks.scoring
 
-# How both grow with the context and its passages; takes about an hour.
+# How both grow with the context and its passages; takes about an hour and a half.
 bench-growth: $(CACHE)/gasp-rag
 	@$(BIN)/python -m tests.benchmarks.growth
 

@@ -25,7 +25,7 @@ PASSAGES = (3, 5, 10, 20)
 WAYS = ("gasp-rag float32", "ours float32", "ours bfloat16")
 
 
-def main(threads: Annotated[int, typer.Option(min=1)] = 2, cells: Annotated[int, typer.Option(min=1)] = 16) -> None:
+def main(threads: Annotated[int, typer.Option(min=1)] = 1, cells: Annotated[int, typer.Option(min=1)] = 16) -> None:
     """Measure the first ``cells`` of the table, smallest contexts first; each is printed and kept as it is done."""
     folder = resolve_model(PACKAGED_MODEL)
     wanted = [(tokens, passages) for tokens in CONTEXT_TOKENS for passages in PASSAGES][:cells]
