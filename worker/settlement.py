@@ -39,15 +39,20 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """A partition's step from ``expected`` to ``next_offset``. It is refused if Postgres does not hold ``expected``."""
+    """A partition's step from ``expected`` to ``next_offset`` by the owner that claimed it in ``generation`` or before.
+
+    It is refused if Postgres holds another owner, incarnation or offset. ``end_offset`` is the partition's own end as
+    of the last fetch.
+    """
 
     topic: str
     partition: int
     expected: int
     next_offset: int
+    owner: str
+    generation: int
+    incarnation: int = 0
     end_offset: int | None = None
-    generation: int = -1
-    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

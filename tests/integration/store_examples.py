@@ -25,6 +25,7 @@ from gasp_core.grounding import (
 from gasp_core.identity import ScorerIdentity
 from schemas.decoding import Decoded
 from schemas.interaction import Interaction, Passage
+from worker.claims import Claim
 from worker.judge import Threshold, judge
 from worker.records import Record
 from worker.settlement import Advance, Outcome, Settlement
@@ -45,7 +46,7 @@ def prepared(store: Store, identity: ScorerIdentity = IDENTITY, partitions: int 
     scorer_id = store.register_scorer(identity)
     store.ensure_default_threshold(scorer_id, FLAG_BELOW, ATTRIBUTE_BELOW, "for tests")
     for partition in range(partitions):
-        store.start_position(TOPIC, partition, 0)
+        assert store.claim_partition(claim(partition)) is not None
     threshold = store.active_thresholds(scorer_id)[None]
     return scorer_id, threshold
 
@@ -156,8 +157,22 @@ def dead_letter(offset: int, partition: int = 0) -> Settlement:
     return Settlement(record(offset, partition), Outcome.DEAD_LETTERED, "not_json", "line 1 column 1")
 
 
-def advance(expected: int, next_offset: int, partition: int = 0, owner: str = "worker-1") -> Advance:
-    return Advance(TOPIC, partition, expected, next_offset, end_offset=next_offset + 5, generation=3, owner=owner)
+def claim(
+    partition: int = 0, owner: str = "worker-1", generation: int = 3, *, first: int = 0, beginning: int = 0
+) -> Claim:
+    return Claim(TOPIC, partition, owner, generation, first, beginning, topic_id="first-topic")
+
+
+def advance(
+    expected: int,
+    next_offset: int,
+    partition: int = 0,
+    *,
+    owner: str = "worker-1",
+    generation: int = 3,
+    incarnation: int = 0,
+) -> Advance:
+    return Advance(TOPIC, partition, expected, next_offset, owner, generation, incarnation, end_offset=next_offset + 5)
 
 
 def rows(url: str, sql: str, **parameters: object) -> list[dict[str, Any]]:

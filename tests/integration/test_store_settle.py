@@ -151,13 +151,6 @@ def test_a_step_without_records_or_with_records_without_a_time_keeps_the_last_ti
     assert row["last_broker_time"] is not None
 
 
-def test_a_partition_begins_once_and_then_stays_where_it_stands(store: Store) -> None:
-    assert store.start_position(TOPIC, 3, 17) == 17
-    assert store.start_position(TOPIC, 3, 99) == 17
-    assert store.positions(TOPIC) == {3: 17}
-    assert store.positions("another") == {}
-
-
 def test_a_partition_that_is_not_at_the_expected_offset_is_fenced_and_the_others_are_booked(
     store: Store, database_url: str
 ) -> None:
@@ -170,7 +163,7 @@ def test_a_partition_that_is_not_at_the_expected_offset_is_fenced_and_the_others
     assert rows(database_url, "SELECT interaction_id FROM interactions") == [{"interaction_id": "a"}]
 
 
-def test_of_two_workers_on_one_partition_one_is_fenced_and_leaves_no_trace(store: Store, database_url: str) -> None:
+def test_of_two_equal_steps_at_once_one_is_fenced_and_leaves_no_trace(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     for offset in range(10):
         done = _together(
@@ -178,10 +171,10 @@ def test_of_two_workers_on_one_partition_one_is_fenced_and_leaves_no_trace(store
                 partial(
                     store.settle,
                     scorer_id,
-                    [scored(offset, f"{owner}-{offset}", [0.9], threshold)],
-                    [advance(offset, offset + 1, owner=owner)],
+                    [scored(offset, f"{side}-{offset}", [0.9], threshold)],
+                    [advance(offset, offset + 1)],
                 )
-                for owner in ("left", "right")
+                for side in ("left", "right")
             )
         )
         assert sorted(result.fenced for result in done) == [(), ((TOPIC, 0),)]

@@ -17,6 +17,7 @@ DUPLICATE = "duplicate"
 _COLUMNS = (
     "topic",
     "partition",
+    "incarnation",
     "record_offset",
     "outcome",
     "reason",
@@ -26,8 +27,8 @@ _COLUMNS = (
     "broker_time",
 )
 
-Entry = tuple[Settlement, int | None, bool]
-"""A settlement, its interaction's primary key, and whether it turned out to be a duplicate."""
+Entry = tuple[Settlement, int, int | None, bool]
+"""A settlement, its topic's incarnation, its interaction's primary key, and whether it turned out to be a duplicate."""
 
 
 def write_ledger(connection: Connection, entries: Sequence[Entry]) -> dict[tuple[Outcome, str | None], int]:
@@ -42,9 +43,9 @@ def write_ledger(connection: Connection, entries: Sequence[Entry]) -> dict[tuple
     return dict(counts)
 
 
-def _values(settlement: Settlement, interaction_pk: int | None, duplicate: bool) -> Values:  # noqa: FBT001 - of an Entry
+def _values(settlement: Settlement, incarnation: int, interaction_pk: int | None, duplicate: bool) -> Values:  # noqa: FBT001 - of an Entry
     """In the order of _COLUMNS."""
     record = settlement.record
     outcome, reason = (Outcome.SKIPPED, DUPLICATE) if duplicate else (settlement.outcome, settlement.reason)
-    place = (record.topic, record.partition, record.offset)
+    place = (record.topic, record.partition, incarnation, record.offset)
     return (*place, outcome, reason, settlement.detail, interaction_pk, record.size, record.broker_time)

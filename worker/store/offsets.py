@@ -1,38 +1,65 @@
-"""How far each partition has been read. The row's ``next_offset`` is the truth; Kafka's own is for lag tools."""
+"""How far each partition has been read, and by whom. The row's ``next_offset`` is the truth; Kafka's is for lag tools.
+
+A worker claims a partition when its group gives it one, and then moves it step by step. A step is refused if the
+partition was claimed by another owner meanwhile or does not stand where the worker believes it to: that fences a worker
+that has lost its partition without knowing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, func, select, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy.dialects import postgresql
 
+from worker.claims import Claim, GapReason, OffsetGap, Position
 from worker.settlement import Advance
-from worker.store.tables import partition_offsets
+from worker.store.tables import offset_gaps, partition_offsets
 
 PartitionKey = tuple[str, int]
+Stored = Row[int, int, int, str | None, str, int | None]
+"""Next offset, incarnation, generation, topic id, owner and end offset of a partition."""
+
+_offsets = partition_offsets.c
 
 
 def positions(connection: Connection, topic: str) -> dict[int, int]:
     """The next offset of each partition of the topic that has been started."""
-    found = select(partition_offsets.c.partition, partition_offsets.c.next_offset).where(
-        partition_offsets.c.topic == topic
-    )
+    found = select(_offsets.partition, _offsets.next_offset).where(_offsets.topic == topic)
     return {row.partition: row.next_offset for row in connection.execute(found)}
 
 
-def start_position(connection: Connection, topic: str, partition: int, next_offset: int) -> int:
-    """Begin the partition at ``next_offset`` unless it has begun already; return where it stands."""
-    row = {"topic": topic, "partition": partition, "next_offset": next_offset}
-    connection.execute(insert(partition_offsets).values(**row).on_conflict_do_nothing())
-    return positions(connection, topic)[partition]
+def claim_partition(connection: Connection, claim: Claim) -> Position | None:
+    """Make the claimant the owner; say where to go on. None if the owner is of a later generation of the group.
+
+    Messages that are gone are skipped and entered as a gap.
+    """
+    stored = _locked_row(connection, claim)
+    if stored.generation > claim.generation and stored.owner != claim.owner and not claim.insists:
+        return None
+    position = _position(stored, claim)
+    if position.gap is not None:
+        _enter_gap(connection, claim, stored.incarnation, position.gap)
+    taken = update(partition_offsets).where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
+    connection.execute(
+        taken.values(
+            next_offset=position.next_offset,
+            incarnation=position.incarnation,
+            topic_id=claim.topic_id or stored.topic_id,
+            owner=claim.owner,
+            generation=claim.generation,
+            end_offset=stored.end_offset if position.incarnation == stored.incarnation else None,
+            updated_at=func.now(),
+        )
+    )
+    return position
 
 
 def advance_all(
     connection: Connection, advances: Sequence[Advance], broker_times: dict[PartitionKey, datetime]
 ) -> set[PartitionKey]:
-    """Take every step whose ``expected`` still holds; return the partitions where it does not.
+    """Take every step that its owner may still take; return the partitions where it may not.
 
     The rows stay locked until the transaction ends, so a second owner waits here and is then refused. The order is
     the same for everyone, so that two owners cannot wait for each other.
@@ -45,21 +72,67 @@ def advance_all(
     return fenced
 
 
+def _locked_row(connection: Connection, claim: Claim) -> Stored:
+    """The partition's row, which begins now if it never did, kept from everyone else until the transaction ends."""
+    begun = {"topic": claim.topic, "partition": claim.partition, "next_offset": claim.first_offset}
+    connection.execute(postgresql.insert(partition_offsets).values(**begun).on_conflict_do_nothing())
+    found = (
+        select(
+            _offsets.next_offset,
+            _offsets.incarnation,
+            _offsets.generation,
+            _offsets.topic_id,
+            _offsets.owner,
+            _offsets.end_offset,
+        )
+        .where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
+        .with_for_update()
+    )
+    return connection.execute(found).one()
+
+
+def _position(stored: Stored, claim: Claim) -> Position:
+    if claim.topic_id is not None and stored.topic_id not in {None, claim.topic_id}:
+        unread = OffsetGap(
+            stored.next_offset, max(stored.next_offset, stored.end_offset or 0), GapReason.TOPIC_RECREATED
+        )
+        return Position(claim.first_offset, stored.incarnation + 1, unread)
+    if stored.next_offset < claim.beginning_offset:
+        unread = OffsetGap(stored.next_offset, claim.beginning_offset, GapReason.RETENTION)
+        return Position(claim.beginning_offset, stored.incarnation, unread)
+    return Position(stored.next_offset, stored.incarnation)
+
+
+def _enter_gap(connection: Connection, claim: Claim, incarnation: int, gap: OffsetGap) -> None:
+    connection.execute(
+        insert(offset_gaps).values(
+            topic=claim.topic,
+            partition=claim.partition,
+            incarnation=incarnation,
+            from_offset=gap.from_offset,
+            to_offset=gap.to_offset,
+            reason=gap.reason.value,
+            owner=claim.owner,
+        )
+    )
+
+
 def _advance(connection: Connection, advance: Advance, broker_time: datetime | None) -> bool:
-    offsets = partition_offsets.c
     step = (
         update(partition_offsets)
         .where(
-            offsets.topic == advance.topic,
-            offsets.partition == advance.partition,
-            offsets.next_offset == advance.expected,
+            _offsets.topic == advance.topic,
+            _offsets.partition == advance.partition,
+            _offsets.next_offset == advance.expected,
+            _offsets.incarnation == advance.incarnation,
+            _offsets.owner == advance.owner,
+            _offsets.generation <= advance.generation,
         )
         .values(
             next_offset=advance.next_offset,
-            end_offset=func.coalesce(advance.end_offset, offsets.end_offset),
+            end_offset=func.coalesce(advance.end_offset, _offsets.end_offset),
             generation=advance.generation,
-            owner=advance.owner,
-            last_broker_time=func.coalesce(broker_time, offsets.last_broker_time),
+            last_broker_time=func.coalesce(broker_time, _offsets.last_broker_time),
             updated_at=func.now(),
         )
     )

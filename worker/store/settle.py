@@ -41,8 +41,14 @@ def settle(connection: Connection, scorer_id: int, batch: Sequence[Keyed], advan
     plan = plan_revisions(kept, stored)
     keys = {key: revision.pk for key, revision in stored.items()} | write_revisions(connection, plan)
     write_verdicts(connection, scorer_id, {keys[key]: judged for key, judged in plan.judged.items()})
+    incarnations = {(advance.topic, advance.partition): advance.incarnation for advance in advances}
     entries = [
-        (item.settlement, None if item.key is None else keys.get(item.key), position in plan.duplicates)
+        (
+            item.settlement,
+            incarnations[_partition(item.settlement)],
+            None if item.key is None else keys.get(item.key),
+            position in plan.duplicates,
+        )
         for position, item in enumerate(kept)
     ]
     return Settled(counts=write_ledger(connection, entries), fenced=tuple(sorted(fenced)))

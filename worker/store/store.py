@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from gasp_core.grounding import AnswerGrounding
 from gasp_core.identity import ScorerIdentity
+from worker.claims import Claim, Position
 from worker.judge import Threshold
 from worker.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import interactions, jobs, offsets, readback, revisions, scorers, settle, status, thresholds
@@ -59,10 +60,13 @@ class Store:
         with transaction(self._engine) as connection:
             return offsets.positions(connection, topic)
 
-    def start_position(self, topic: str, partition: int, next_offset: int) -> int:
-        """Begin the partition at ``next_offset`` unless it has begun already; return where it stands."""
+    def claim_partition(self, claim: Claim) -> Position | None:
+        """Make the claimant the owner and say where it goes on; None if the owner is of a later generation.
+
+        Messages that are gone are skipped and entered as a gap.
+        """
         with transaction(self._engine) as connection:
-            return offsets.start_position(connection, topic, partition, next_offset)
+            return offsets.claim_partition(connection, claim)
 
     def known(self, scorer_id: int, keys: Sequence[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
         """Those of the (app, interaction id, content hash in hexadecimal) that this scorer has judged already."""

@@ -12,7 +12,6 @@ from sqlalchemy import (
     DateTime,
     Double,
     ForeignKey,
-    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -103,6 +102,9 @@ interactions = Table(
     UniqueConstraint("app", "interaction_id", "revision", name="uq_interactions_revision"),
     Index(None, "app", "stored_at"),
 )
+_time = func.coalesce(interactions.c.occurred_at, interactions.c.received_at, interactions.c.stored_at)
+Index("ix_interactions_app_time", interactions.c.app, _time)
+Index("ix_interactions_time", _time)
 Index(
     "uq_interactions_current",
     interactions.c.app,
@@ -120,7 +122,9 @@ passages = Table(
     Column("text", Text, nullable=False),
     Column("score", Double),
     Column("metadata", JSONB, nullable=False),
-    PrimaryKeyConstraint("interaction_pk", "position"),
+    # The interaction's own; the table is partitioned by it.
+    Column("stored_at", _TIME, server_default=func.now()),
+    PrimaryKeyConstraint("interaction_pk", "position", "stored_at"),
 )
 
 verdicts = Table(
@@ -167,13 +171,15 @@ sentences = Table(
     Column("contradicting_chunk", Integer),
     Column("contradicting_passage", Integer),
     Column("contradicting_drop", Double),
-    PrimaryKeyConstraint("verdict_id", "sentence_index"),
+    # The verdict's own; the table is partitioned by it, and so is the next.
+    Column("scored_at", _TIME, server_default=func.now()),
+    PrimaryKeyConstraint("verdict_id", "sentence_index", "scored_at"),
 )
 
 chunk_attributions = Table(
     "chunk_attributions",
     METADATA,
-    Column("verdict_id", BigInteger),
+    Column("verdict_id", BigInteger, ForeignKey("verdicts.id", ondelete="CASCADE")),
     Column("sentence_index", Integer),
     Column("chunk_index", Integer),
     Column("passage_position", Integer, nullable=False),
@@ -182,12 +188,8 @@ chunk_attributions = Table(
     Column("chunk_group", Integer, nullable=False),
     Column("drop", Double, nullable=False),
     Column("jsd", Double, nullable=False),
-    PrimaryKeyConstraint("verdict_id", "sentence_index", "chunk_index"),
-    ForeignKeyConstraint(
-        ["verdict_id", "sentence_index"],
-        ["sentences.verdict_id", "sentences.sentence_index"],
-        ondelete="CASCADE",
-    ),
+    Column("scored_at", _TIME),
+    PrimaryKeyConstraint("verdict_id", "sentence_index", "chunk_index", "scored_at"),
 )
 
 attribution_jobs = Table(
@@ -213,11 +215,36 @@ Index(
 )
 Index("ix_attribution_jobs_open", attribution_jobs.c.state, postgresql_where=attribution_jobs.c.state != "done")
 
+rescore_jobs = Table(
+    "rescore_jobs",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("interaction_pk", BigInteger, ForeignKey("interactions.id", ondelete="CASCADE"), nullable=False),
+    Column("scorer_id", Integer, ForeignKey("scorers.id"), nullable=False),
+    Column("state", Text, nullable=False, server_default="waiting"),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("run_after", _TIME, nullable=False, server_default=func.now()),
+    Column("lease_owner", Text),
+    Column("leased_until", _TIME),
+    Column("last_error", Text),
+    Column("created_at", _TIME, nullable=False, server_default=func.now()),
+    Column("finished_at", _TIME),
+    UniqueConstraint("interaction_pk", "scorer_id"),
+)
+Index(
+    "ix_rescore_jobs_claim",
+    rescore_jobs.c.scorer_id,
+    rescore_jobs.c.id,
+    postgresql_where=rescore_jobs.c.state == "waiting",
+)
+Index("ix_rescore_jobs_open", rescore_jobs.c.state, postgresql_where=rescore_jobs.c.state != "done")
+
 ledger = Table(
     "ledger",
     METADATA,
     Column("topic", Text),
     Column("partition", Integer),
+    Column("incarnation", Integer, server_default="0"),
     Column("record_offset", BigInteger),
     Column("outcome", Text, nullable=False),
     Column("reason", Text),
@@ -226,8 +253,9 @@ ledger = Table(
     Column("value_bytes", Integer, nullable=False),
     Column("broker_time", _TIME),
     Column("settled_at", _TIME, nullable=False, server_default=func.now()),
-    PrimaryKeyConstraint("topic", "partition", "record_offset"),
+    PrimaryKeyConstraint("topic", "partition", "incarnation", "record_offset"),
 )
+Index("ix_ledger_settled_at", ledger.c.settled_at, postgresql_using="brin")
 Index(None, ledger.c.interaction_pk, postgresql_where=ledger.c.interaction_pk.is_not(None))
 Index("ix_ledger_dead_letters", ledger.c.settled_at, postgresql_where=ledger.c.outcome == "dead_lettered")
 
@@ -242,5 +270,44 @@ partition_offsets = Table(
     Column("owner", Text, nullable=False, server_default=""),
     Column("last_broker_time", _TIME),
     Column("updated_at", _TIME, nullable=False, server_default=func.now()),
+    Column("incarnation", Integer, nullable=False, server_default="0"),
+    Column("topic_id", Text),
     PrimaryKeyConstraint("topic", "partition"),
+)
+
+offset_gaps = Table(
+    "offset_gaps",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("topic", Text, nullable=False),
+    Column("partition", Integer, nullable=False),
+    Column("incarnation", Integer, nullable=False),
+    Column("from_offset", BigInteger, nullable=False),
+    Column("to_offset", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("noticed_at", _TIME, nullable=False, server_default=func.now()),
+)
+
+job_runs = Table(
+    "job_runs",
+    METADATA,
+    Column("job", Text),
+    Column("scheduled_for", _TIME),
+    Column("owner", Text, nullable=False),
+    Column("started_at", _TIME, nullable=False, server_default=func.now()),
+    Column("finished_at", _TIME),
+    Column("outcome", Text, nullable=False, server_default="running"),
+    Column("detail", Text),
+    PrimaryKeyConstraint("job", "scheduled_for"),
+)
+
+retention_periods = Table(
+    "retention_periods",
+    METADATA,
+    Column("id", Integer, Identity(always=True), primary_key=True),
+    Column("app", Text),
+    Column("keep_days", Integer, nullable=False),
+    Column("updated_at", _TIME, nullable=False, server_default=func.now()),
+    UniqueConstraint("app", name="uq_retention_periods_app", postgresql_nulls_not_distinct=True),
 )

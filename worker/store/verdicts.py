@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Double, Integer, func, update
+from sqlalchemy import BigInteger, Connection, DateTime, Double, Integer, func, update
 from sqlalchemy.types import TypeEngine
 
 from gasp_core.grounding import AnswerGrounding, Method, SentenceGrounding
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
+from worker.store.errors import StoreRejected
 from worker.store.revisions import Judged
 from worker.store.tables import attribution_jobs, chunk_attributions, sentences, verdicts
 
@@ -53,8 +55,14 @@ _CHUNK_COLUMNS = (
     "chunk_group",
     "drop",
     "jsd",
+    "scored_at",
 )
-_KEY_TYPES: dict[str, TypeEngine[Any]] = {"verdict_id": BigInteger(), "sentence_index": Integer()}
+# The time finds the week in which a sentence lies.
+_KEY_TYPES: dict[str, TypeEngine[Any]] = {
+    "verdict_id": BigInteger(),
+    "sentence_index": Integer(),
+    "scored_at": DateTime(timezone=True),
+}
 _SUPPORT_TYPES: dict[str, TypeEngine[Any]] = {
     "supporting_chunk": Integer(),
     "supporting_passage": Integer(),
@@ -89,14 +97,17 @@ def write_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, 
 def write_attributions(connection: Connection, groundings: Mapping[int, AnswerGrounding]) -> None:
     """Add what leave-one-out found to the verdicts whose ids are the keys.
 
-    The features of the first two passes stay as they are: the verdict was given on them.
+    The features of the first two passes stay as they are: the verdict was given on them. Raises StoreRejected if a
+    verdict has not the sentences that were attributed.
     """
-    chunks = [values for key, grounding in groundings.items() for values in _chunk_values(key, grounding)]
-    insert_rows(connection, chunk_attributions, _CHUNK_COLUMNS, chunks)
-    support = [values for key, grounding in groundings.items() for values in _support_values(key, grounding)]
-    _update_support(connection, support)
     done = update(verdicts).where(verdicts.c.id.in_(list(groundings)))
-    connection.execute(done.values(attributed_at=func.now(), method=Method.LEAVE_ONE_OUT.value))
+    done = done.values(attributed_at=func.now(), method=Method.LEAVE_ONE_OUT.value)
+    found = [
+        (row.id, row.scored_at, groundings[row.id])
+        for row in connection.execute(done.returning(verdicts.c.id, verdicts.c.scored_at))
+    ]
+    insert_rows(connection, chunk_attributions, _CHUNK_COLUMNS, [row for one in found for row in _chunk_values(*one)])
+    _update_support(connection, [row for one in found for row in _support_values(*one)])
 
 
 def _insert_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, Judged]) -> dict[int, int]:
@@ -152,21 +163,21 @@ def _sentence_values(verdict_id: int, judged: Judged) -> list[Values]:
     ]
 
 
-def _chunk_values(verdict_id: int, grounding: AnswerGrounding) -> list[Values]:
+def _chunk_values(verdict_id: int, scored_at: datetime, grounding: AnswerGrounding) -> list[Values]:
     """In the order of _CHUNK_COLUMNS."""
     rows: list[Values] = []
     for sentence in grounding.sentences:
         for drop in sentence.drops:
             chunk = grounding.chunks[drop.chunk]
             place = (drop.chunk, chunk.passage, chunk.start, chunk.end, chunk.group)
-            rows.append((verdict_id, sentence.index, *place, drop.drop, drop.jsd))
+            rows.append((verdict_id, sentence.index, *place, drop.drop, drop.jsd, scored_at))
     return rows
 
 
-def _support_values(verdict_id: int, grounding: AnswerGrounding) -> list[Values]:
+def _support_values(verdict_id: int, scored_at: datetime, grounding: AnswerGrounding) -> list[Values]:
     """In the order of _SUPPORT_COLUMNS. The largest drop is kept as well where no chunk reacts."""
     return [
-        (verdict_id, sentence.index, *_support(sentence, grounding))
+        (verdict_id, sentence.index, scored_at, *_support(sentence, grounding))
         for sentence in grounding.sentences
         if sentence.drops
     ]
@@ -193,5 +204,6 @@ def _update_support(connection: Connection, rows: list[Values]) -> None:
         .where(*(sentences.c[name] == source.c[name] for name in _KEY_TYPES))
         .values({name: source.c[name] for name in _SUPPORT_TYPES})
     )
-    for part in parts(rows):
-        connection.execute(statement, arrays(_SUPPORT_COLUMNS, part))
+    updated = sum(connection.execute(statement, arrays(_SUPPORT_COLUMNS, part)).rowcount for part in parts(rows))
+    if updated != len(rows):
+        raise StoreRejected(f"{len(rows) - updated} attributed sentences are not the verdict's: it was cut otherwise")
