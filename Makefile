@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql bench-pipeline bench-peer bench-scoring bench-growth bench-gpu clean
+.PHONY: demo test check lint types imports lock kafka psql soak bench-pipeline bench-peer bench-scoring bench-growth bench-gpu clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -40,6 +40,10 @@ kafka: $(READY)
 # Where a worker's time goes: the model, or everything around it.
 bench-pipeline: $(READY)
 	@$(BIN)/python -m tests.benchmarks.pipeline
+
+# Nothing lost and nothing doubled, whatever is killed, stopped or restarted; takes about ten minutes.
+soak: $(READY)
+	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) $(SOAK)
 
 # Our numbers beside those of the package gasp-rag.
 bench-peer: $(CACHE)/gasp-rag

@@ -3,7 +3,8 @@
 GaspError
 ├── ModelError            a model that cannot be used, with what to do about it
 │   ├── ModelNotFound     no such model at this name or path, or it cannot be downloaded
-│   └── ModelUnsupported  found, but not a causal language model in safetensors that can be scored
+│   ├── ModelUnsupported  found, but not a causal language model in safetensors that can be scored
+│   └── ModelOutOfMemory  not enough memory for these exchanges; fewer or shorter ones may fit
 └── InputError            a file of exchanges that cannot be read, with the line
 """
 
@@ -28,6 +29,10 @@ class ModelNotFound(ModelError):  # noqa: N818 - reads as the fact it states
 
 class ModelUnsupported(ModelError):  # noqa: N818 - reads as the fact it states
     """The model was found but cannot be used for scoring."""
+
+
+class ModelOutOfMemory(ModelError):  # noqa: N818 - as above
+    """The device has not enough memory for these exchanges. What was kept from earlier ones has been let go."""
 
 
 class InputError(GaspError, ValueError):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from gasp_core.chunks import context_chunks
 from gasp_core.divergence import token_scores
-from gasp_core.errors import ModelUnsupported
+from gasp_core.errors import ModelOutOfMemory, ModelUnsupported
 from gasp_core.features import assign_tokens, sentence_grounding, skip_for
 from gasp_core.grounding import (
     AnswerGrounding,
@@ -25,6 +27,7 @@ from gasp_core.grounding import (
     Truncation,
 )
 from gasp_core.identity import ScorerIdentity
+from gasp_core.memory import is_out_of_memory, release_unused
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, no_removals, plan_exchange
@@ -111,12 +114,18 @@ class GroundingScorer:
 
         TWO_PASS reads the answer with the whole context and with none. LEAVE_ONE_OUT also reads it without each
         chunk and fills ``drops`` and ``supporting_chunk``. An answer that cannot be scored has a ``skip_reason``;
-        its sentences are listed all the same.
+        its sentences are listed all the same. Raises ModelOutOfMemory if they are too much for the device together.
         """
         if method is Method.TWO_PASS:
             return self._score(exchanges, no_removals, method)
         results = self._score(exchanges, each_pair if self._pairs is Pairs.ALL else each_group, method)
         return self._with_top_pairs(exchanges, results) if self._pairs is Pairs.TOP else results
+
+    def within(self, limits: Limits) -> Self:
+        """The same scorer under other limits; it shares the model."""
+        other = copy.copy(self)
+        other._limits = limits  # noqa: SLF001 - a copy of our own
+        return other
 
     def score_adaptively(self, exchanges: Sequence[Exchange], below: float) -> list[AnswerGrounding]:
         """Two passes on all; leave-one-out on the answers whose lowest gap is less than ``below`` nats."""
@@ -129,7 +138,7 @@ class GroundingScorer:
     def _score(self, exchanges: Sequence[Exchange], removals: Removals, method: Method) -> list[AnswerGrounding]:
         prepared = [self._prepare(exchange, removals, method) for exchange in exchanges]
         work = [item for item in prepared if isinstance(item, _Work)]
-        scored = iter(self._run(work, method))
+        scored = iter(self._run_in_memory(work, method))
         return [item if isinstance(item, AnswerGrounding) else next(scored) for item in prepared]
 
     def _prepare(self, exchange: Exchange, removals: Removals, method: Method) -> _Work | AnswerGrounding:
@@ -157,6 +166,17 @@ class GroundingScorer:
         if all(skips):
             return _listed(sentences, members, skips, chunks, method, plans[0].truncation, AnswerSkip.NOTHING_TO_SCORE)
         return _Work(exchange, sentences, chunks, plans, members)
+
+    def _run_in_memory(self, work: Sequence[_Work], method: Method) -> list[AnswerGrounding]:
+        try:
+            return self._run(work, method)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        # Only now is nothing held by the failed attempt.
+        self._passes.forget()
+        release_unused()
+        raise ModelOutOfMemory(self._model.name, f"{len(work)} exchanges at once do not fit {self._model.device}")
 
     @torch.inference_mode()
     def _run(self, work: Sequence[_Work], method: Method) -> list[AnswerGrounding]:

@@ -14,8 +14,9 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from worker.broker.admin import ping
@@ -35,10 +36,10 @@ _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller_port}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}{listeners}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}{advertised}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT{protocols}
 log.dirs={data}
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=4
@@ -60,22 +61,51 @@ class KafkaFailedError(Exception):
     """Everything is there and the node does not start all the same. That is no reason to skip a test."""
 
 
-class ApacheKafka:
-    """A node on fixed loopback ports with its data in ``directory``; it may be ended and started again."""
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One more address of a node, reached as ``localhost``. ``settings`` are those of this listener alone.
 
-    def __init__(self, directory: Path, jars: Path) -> None:
+    ``advertised`` is the host name that clients are sent on to.
+    """
+
+    name: str
+    protocol: str
+    advertised: str = "localhost"
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class ApacheKafka:
+    """A node on fixed loopback ports with its data in ``directory``; it may be ended and started again.
+
+    ``addresses`` has the bootstrap address of each further listener by its name. ``scram`` holds users as Kafka's
+    ``--add-scram`` reads them.
+    """
+
+    def __init__(
+        self, directory: Path, jars: Path, listeners: Sequence[Listener] = (), scram: Sequence[str] = ()
+    ) -> None:
         """Format the storage. Raises KafkaCannotRun for a Java that is too old, KafkaFailedError."""
-        port, controller_port = free_port(), free_port()
+        port = free_port()
+        ports = {listener.name: free_port() for listener in listeners}
         self.bootstrap = f"127.0.0.1:{port}"
+        self.addresses = {name: f"localhost:{port}" for name, port in ports.items()}
         self.log_path = directory / "kafka.log"
         self._properties = directory / "server.properties"
         self._java = ("java", *_JVM, "-cp", f"{jars}/*")
         self._process: GuardedProcess | None = None
-        text = _PROPERTIES.format(port=port, controller_port=controller_port, data=directory / "data")
-        self._properties.write_text(text)
+        text = _PROPERTIES.format(
+            port=port,
+            controller_port=free_port(),
+            data=directory / "data",
+            listeners="".join(f",{one.name}://localhost:{ports[one.name]}" for one in listeners),
+            advertised="".join(f",{one.name}://{one.advertised}:{ports[one.name]}" for one in listeners),
+            protocols="".join(f",{one.name}:{one.protocol}" for one in listeners),
+        )
+        self._properties.write_text(text + "".join(_listener_lines(listeners)))
         # With "=", because an id may begin with a dash.
         identity = f"--cluster-id={_cluster_id()}"
-        _format([*self._java, "kafka.tools.StorageTool", "format", identity, "-c", str(self._properties)])
+        users = [f"--add-scram={user}" for user in scram]
+        _format([*self._java, "kafka.tools.StorageTool", "format", identity, "-c", str(self._properties), *users])
 
     @property
     def pid(self) -> int | None:
@@ -115,11 +145,11 @@ class ApacheKafka:
 
 
 @contextmanager
-def apache_kafka() -> Iterator[ApacheKafka]:
+def apache_kafka(listeners: Sequence[Listener] = (), scram: Sequence[str] = ()) -> Iterator[ApacheKafka]:
     """Run a node with its data in a temporary folder; at the end both are gone. Raises as its parts do."""
     jars = fetch_jars()
     with tempfile.TemporaryDirectory(prefix="gasp-kafka-") as folder:
-        node = ApacheKafka(Path(folder), jars)
+        node = ApacheKafka(Path(folder), jars, listeners, scram)
         try:
             node.start()
             yield node
@@ -148,6 +178,14 @@ def fetch_jars() -> Path:
             if not jars.is_dir():
                 raise
     return jars
+
+
+def _listener_lines(listeners: Sequence[Listener]) -> Iterator[str]:
+    for listener in listeners:
+        for name, value in listener.settings.items():
+            # The line breaks of PEM.
+            escaped = value.replace("\n", "\\n")
+            yield f"listener.name.{listener.name.lower()}.{name}={escaped}\n"
 
 
 def _format(command: list[str]) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,11 +105,13 @@ class Deployment:
             replay_file(file, sink, self.topic)
 
     @contextmanager
-    def worker(self, roles: str = "consume,attribute,jobs") -> Iterator[Worker]:
-        """A running worker; killed at the end if it still runs."""
+    def worker(
+        self, roles: str = "consume,attribute,jobs", program: Sequence[str | Path] = (WORKER,)
+    ) -> Iterator[Worker]:
+        """A running worker; killed at the end if it still runs. ``program`` may be a variation of the command."""
         log = self.directory / f"worker-{time.monotonic_ns()}.log"
         with log.open("wb") as file:
-            process = subprocess.Popen([WORKER, "run", "--roles", roles], env=self.environment(), stderr=file)
+            process = subprocess.Popen([*program, "run", "--roles", roles], env=self.environment(), stderr=file)
         try:
             yield Worker(process, log)
         finally:

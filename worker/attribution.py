@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import structlog
 
-from gasp_core.grounding import Method
-from gasp_core.scorer import GroundingScorer
 from worker.backoff import pause_s
+from worker.errors import ScorerUnavailable
+from worker.metrics import Metrics, Stage
+from worker.scoring import Scoring, Unscorable
 from worker.store import Store
 from worker.store.errors import StoreRejected, StoreUnavailable
 from worker.store.jobs import AttributionJob
@@ -24,37 +25,53 @@ class Attribution:
         self,
         *,
         store: Store,
-        scorer: GroundingScorer,
+        scoring: Scoring,
         scorer_id: int,
         owner: str,
         lease_s: float,
         max_attempts: int,
+        metrics: Metrics,
     ) -> None:
         self._store = store
-        self._scorer = scorer
+        self._scoring = scoring
         self._scorer_id = scorer_id
         self._owner = owner
         self._lease_s = lease_s
         self._max_attempts = max_attempts
+        self._metrics = metrics
+        self._job: AttributionJob | None = None
 
     def run_one(self) -> bool:
-        """Claim and settle one job. False if none is due, or if the database is away; then ask again later."""
+        """Claim and settle one job. False if none is due, or if the database or the device is away; then ask later.
+
+        Raises ScorerBroken.
+        """
         try:
-            job = self._store.claim_job(self._owner, self._scorer_id, self._lease_s, self._max_attempts)
-            if job is None:
+            self._job = self._store.claim_job(self._owner, self._scorer_id, self._lease_s, self._max_attempts)
+            if self._job is None:
                 return False
-            self._settle(job)
-        except StoreUnavailable as error:
+            with self._metrics.stage(Stage.ATTRIBUTION):
+                self._settle(self._job)
+        except (StoreUnavailable, ScorerUnavailable) as error:
             # The lease runs out by itself, and the job is then somebody's again.
             log.warning("attribution_postponed", error=str(error))
             return False
+        self._job = None
         return True
 
-    def _settle(self, job: AttributionJob) -> None:
+    def release(self) -> None:
+        """Give the job at hand back, as if it had never been claimed: the process ends without finishing it."""
+        if self._job is None:
+            return
         try:
-            grounding = self._scorer.score([job.exchange], Method.LEAVE_ONE_OUT)[0]
-        except Exception as error:  # noqa: BLE001 - a job may fail in any way; its row says how, the worker goes on
-            self._settle_failure(job, type(error).__name__)
+            self._store.release_job(self._job)
+        except StoreUnavailable as error:
+            log.warning("attribution_postponed", error=str(error))
+
+    def _settle(self, job: AttributionJob) -> None:
+        grounding = self._scoring.attribute(job.exchange)
+        if isinstance(grounding, Unscorable):
+            self._settle_failure(job, grounding.error)
             return
         try:
             kept = self._store.finish_job(job, grounding)

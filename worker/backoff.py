@@ -3,39 +3,67 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 import structlog
 
 from worker.broker.errors import BrokerUnavailable
-from worker.errors import Stopped
+from worker.errors import ScorerUnavailable, Stopped
+from worker.instruments import Instruments
+from worker.stop import Stop
 from worker.store.errors import StoreUnavailable
 
 T = TypeVar("T")
 
 FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
+# What was away is noticed within this time of its return.
+LONGEST_PAUSE_S = 10.0
+TRANSIENT = (StoreUnavailable, BrokerUnavailable, ScorerUnavailable)
 
 log = structlog.get_logger(__name__)
 
 
-def outlast(action: Callable[[], T], *, name: str, stop: threading.Event) -> T:
-    """Run ``action`` until the database and the broker let it succeed.
+class Patience:
+    """Outlasts transient faults until a stop is asked for; one part of the worker's, which shows so that it lives.
 
-    Raises Stopped if a stop is asked for meanwhile, and whatever is not transient at once.
+    ``part`` is its name for liveness, where it is expected to be heard of every ``within_s`` seconds.
     """
-    attempt = 0
-    while True:
-        try:
-            return action()
-        except (StoreUnavailable, BrokerUnavailable) as error:
-            pause = pause_s(attempt)
-            attempt += 1
-            log.warning("transient_fault", action=name, attempt=attempt, retry_in_s=round(pause, 2), error=str(error))
-            if stop.wait(pause):
-                raise Stopped(name) from error
+
+    def __init__(self, stop: Stop, instruments: Instruments, *, part: str, within_s: float) -> None:
+        self._stop = stop
+        self._instruments = instruments
+        self._part = part
+        instruments.liveness.expect(part, within_s)
+
+    def beat(self) -> None:
+        """Show that the part lives."""
+        self._instruments.liveness.beat(self._part)
+
+    def outlast(self, action: Callable[[], T], *, name: str) -> T:
+        """Run ``action`` until database, broker and device let it succeed. ``name`` is a fixed word.
+
+        Raises Stopped if a stop is asked for meanwhile, and whatever is not transient at once.
+        """
+        attempt = 0
+        while True:
+            self.beat()
+            try:
+                result = action()
+            except TRANSIENT as error:
+                pause = pause_s(attempt)
+                attempt += 1
+                log.warning(
+                    "transient_fault", action=name, attempt=attempt, retry_in_s=round(pause, 2), error=str(error)
+                )
+                self._instruments.metrics.retried(name)
+                self._instruments.readiness.set(name, str(error))
+                if self._stop.wait(pause):
+                    raise Stopped(name) from error
+            else:
+                if attempt:
+                    self._instruments.readiness.set(name, None)
+                return result
 
 
 def pause_s(attempt: int) -> float:

@@ -10,6 +10,7 @@ from worker.broker.admin import BrokerAdmin
 from worker.broker.errors import BrokerError
 from worker.errors import WorkerError
 from worker.schema import require_current_schema
+from worker.security import kafka_security, security_warning
 from worker.service import load_scorer
 from worker.settings import Settings, read_settings
 from worker.store import open_store
@@ -47,11 +48,12 @@ def _find(part: str, look: Callable[[], str]) -> Finding:
 
 
 def _broker(settings: Settings) -> str:
-    with BrokerAdmin(settings.kafka_bootstrap_servers) as admin:
+    with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
         admin.ping()
         partitions = admin.topic_partitions(settings.topic)
         admin.topic_partitions(settings.dead_letter_topic)
-    return f"{settings.topic} has {len(partitions)} partitions"
+    warning = security_warning(settings)
+    return f"{settings.topic} has {len(partitions)} partitions" + (f"; note: {warning}" if warning else "")
 
 
 def _database(settings: Settings) -> str:

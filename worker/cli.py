@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import threading
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -13,10 +13,15 @@ import typer
 from gasp_core.errors import GaspError
 from migrations.errors import MigrationError
 from worker.broker.errors import BrokerError
+from worker.dlq.commands import dlq
 from worker.embedded.errors import EmbeddedError
 from worker.errors import InputFileError, Stopped, WorkerError
 from worker.logs import configure_logs
+from worker.rescore_command import rescore
+from worker.retention_commands import retention
+from worker.security import kafka_security
 from worker.settings import Settings, read_settings
+from worker.stop import Stop
 from worker.store.errors import StoreError
 
 ALL_ROLES = "consume,attribute,jobs"
@@ -27,6 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Audits logged RAG exchanges: from Kafka, through grounding scores, to Postgres. Settings: GASP_* variables.",
 )
+app.add_typer(dlq, name="dlq")
+app.add_typer(retention, name="retention")
+app.command()(rescore)
 
 
 @app.command()
@@ -43,7 +51,9 @@ def run(
     if not chosen:
         raise typer.BadParameter("name at least one role", param_hint="--roles")
     settings = _settings()
-    run_service(settings, chosen, stop_on_signals())
+    if not run_service(settings, chosen, stop_on_signals()):
+        # A thread still runs the model, and the interpreter would wait for it.
+        os._exit(0)
 
 
 @app.command()
@@ -67,7 +77,7 @@ def topics(
     from worker.topics import wanted_topics
 
     settings = _settings()
-    with BrokerAdmin(settings.kafka_bootstrap_servers) as admin:
+    with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
         done = admin.create_topics(wanted_topics(settings, partitions=partitions, replication=replication))
     for name in done.created:
         typer.echo(f"{name}: created")
@@ -90,7 +100,9 @@ def replay(
     if not file.is_file():
         raise InputFileError(f"{file}: no such file")
     with (
-        RecordSink(settings.kafka_bootstrap_servers, client_id="gasp-replay") as sink,
+        RecordSink(
+            settings.kafka_bootstrap_servers, client_id="gasp-replay", security=kafka_security(settings)
+        ) as sink,
         bytes_progress("replaying", file.stat().st_size) as advance,
     ):
         sent = replay_file(file, sink, settings.topic, limit=limit, on_line=advance)
@@ -142,9 +154,9 @@ def demo(
     run_demo(source, limit=limit, json_output=json)
 
 
-def stop_on_signals() -> threading.Event:
-    """An event that SIGTERM and Ctrl-C set. A second signal ends the process at once."""
-    stop = threading.Event()
+def stop_on_signals() -> Stop:
+    """A stop that SIGTERM and Ctrl-C ask for. A second signal ends the process at once."""
+    stop = Stop()
 
     def ask(number: int, _: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)

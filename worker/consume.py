@@ -1,28 +1,32 @@
-"""The poll loop: reads the partitions it owns, hands batches to the engine, and keeps polling while one is scored."""
+"""The poll loop: reads the partitions it holds, hands batches to the engine, and keeps polling while one is settled."""
 
 from __future__ import annotations
 
-import threading
-from collections import defaultdict
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 
 import structlog
 
-from worker.backoff import outlast
-from worker.broker.errors import BrokerMisconfigured, RecordsUnreadable
+from worker.backoff import Patience
+from worker.broker.errors import RecordsUnreadable
 from worker.broker.source import RecordSource
 from worker.engine import Engine
 from worker.errors import Stopped
 from worker.ingest import Ingest
+from worker.instruments import Instruments
+from worker.metrics import Stage
+from worker.placement import Placement
 from worker.records import Record
 from worker.settlement import Advance, Settled
-from worker.store import Store
+from worker.stop import Stop
 
 POLL_S = 0.5
-# While a batch is scored the poll only keeps the membership alive, and the loop should notice its end soon.
-BUSY_POLL_S = 0.05
+# While a batch is settled the poll only keeps the membership alive, and its end is waited for between polls.
+BUSY_POLL_S = 0.01
+BUSY_WAIT_S = 0.05
+REPORT_EVERY_S = 1.0
 
 log = structlog.get_logger(__name__)
 
@@ -38,126 +42,130 @@ class Flight:
 class Consumer:
     """Runs in the thread that calls ``run``; owns the source.
 
-    The truth about positions is in Postgres. Each owned partition has an entry in ``_positions``: the next offset that
-    Postgres holds, from which the next batch must go on. Records of a partition without an entry are not ours to read.
+    A batch has at most ``batch_messages`` records and, unless it is a single one, ``batch_bytes``. After a stop the
+    batch in flight gets the stop's grace and is then abandoned: it is read again by whoever has its partitions next.
     """
 
     def __init__(
         self,
         *,
         source: RecordSource,
-        store: Store,
+        placement: Placement,
         ingest: Ingest,
         engine: Engine[Settled],
         topic: str,
-        owner: str,
         batch_messages: int,
-        stop: threading.Event,
+        batch_bytes: int,
+        stop: Stop,
+        patience: Patience,
+        instruments: Instruments,
         on_settled: Callable[[Settled], None] = lambda _: None,
     ) -> None:
         self._source = source
-        self._store = store
+        self._placement = placement
         self._ingest = ingest
         self._engine = engine
         self._topic = topic
-        self._owner = owner
         self._batch_messages = batch_messages
+        self._batch_bytes = batch_bytes
         self._stop = stop
+        self._instruments = instruments
         self._on_settled = on_settled
-        self._positions: dict[int, int] = {}
-        self._unplaced: set[int] = set()
+        self._patience = patience
+        self._unreadable: dict[int, RecordsUnreadable] = {}
         self._flight: Flight | None = None
+        self._reported_at = 0.0
 
     def run(self) -> None:
-        """Consume until a stop is asked for; the batch at hand is finished first."""
+        """Consume until a stop is asked for; the batch at hand is finished first, unless it takes too long."""
         while not (self._stop.is_set() and self._flight is None):
             if self._engine.fault is not None:
                 raise RuntimeError("the engine thread ended") from self._engine.fault
+            if self._stop.remaining_s() <= 0:
+                self._abandon()
+                break
             try:
-                self._step_or_skip()
+                self._step_or_note()
             except Stopped:
-                # The broker is gone and we were told to stop: what is in flight need not be committed to Kafka.
+                # Something is away and we were told to stop: what is in flight need not be committed to Kafka.
                 break
 
-    def _step_or_skip(self) -> None:
+    def _step_or_note(self) -> None:
         try:
-            outlast(self._step, name="poll", stop=self._stop)
+            self._patience.outlast(self._step, name="poll")
         except RecordsUnreadable as gap:
-            self._skip(gap)
+            # The source has dropped its partitions. Once this one is ours again, the gap is settled in its place.
+            log.warning("unreadable_ahead", partition=gap.partition, offset=gap.offset, next_offset=gap.next_offset)
+            self._unreadable[gap.partition] = gap
 
     def _step(self) -> None:
-        records = self._source.poll(BUSY_POLL_S if self._flight else POLL_S, self._batch_messages)
+        if self._flight is not None:
+            wait([self._flight.future], BUSY_WAIT_S)
+        self._land()
+        with self._instruments.metrics.stage(Stage.POLL):
+            records = self._source.poll(BUSY_POLL_S if self._flight else POLL_S, self._batch_messages)
+        batch: list[Record] = []
         try:
-            self._take_rebalance()
-            self._land()
-            batch = [record for record in records if self._is_next(record)]
-            if batch and self._flight is None and not self._stop.is_set():
-                self._launch(batch)
-                return
+            for partition in self._placement.take_rebalance():
+                self._go_on(partition)
+            if self._flight is None and not self._stop.is_set():
+                batch = self._first_of(records)
+                self._launch([record for record in batch if self._placement.is_next(record)])
         except BaseException:
             # The source has moved past these records; they must be read again, or they would be lost.
             self._rewind(records)
             raise
-        self._rewind(batch)
+        self._rewind(records[len(batch) :])
+        self._report()
 
-    def _is_next(self, record: Record) -> bool:
-        position = self._positions.get(record.partition)
-        return position is not None and record.offset >= position
-
-    def _take_rebalance(self) -> None:
-        change = self._source.take_rebalance()
-        for partition in change.revoked:
-            self._positions.pop(partition, None)
-        self._unplaced = (self._unplaced - change.revoked) | change.assigned
-        if change.assigned or change.revoked:
-            log.info("rebalanced", assigned=sorted(change.assigned), revoked=sorted(change.revoked))
-        for partition in sorted(self._unplaced):
-            self._place(partition)
-
-    def _place(self, partition: int) -> None:
-        """Go to where Postgres says that the partition was left; a partition never seen begins at its beginning."""
-        self._unplaced.add(partition)
-        beginning = self._source.beginning_offset(partition)
-        position = self._store.start_position(self._topic, partition, beginning)
-        self._require_known(partition, position)
-        self._positions[partition] = position
-        self._source.seek(partition, position)
-        self._unplaced.discard(partition)
+    def _go_on(self, partition: int) -> None:
+        """Read a partition that was claimed just now from where it stands."""
+        self._pass_unreadable(partition)
+        self._source.seek(partition, self._placement.held[partition].next_offset)
+        self._placement.placed(partition)
         if self._flight is None:
             self._source.resume([partition])
 
-    def _require_known(self, partition: int, position: int) -> None:
-        """Refuse to wait for ever at an offset that the partition has not reached."""
-        end = self._source.broker_end_offset(partition)
-        if position > end:
-            message = (
-                f"{self._topic}[{partition}] ends at {end}, but the database stands at {position}: the topic was "
-                "created anew or the database belongs to another cluster; set GASP_TOPIC or GASP_DATABASE_URL right"
-            )
-            raise BrokerMisconfigured(message)
+    def _pass_unreadable(self, partition: int) -> None:
+        """Book a stretch that no client of ours can decode as dead letters, if the partition stands right before it.
+
+        Otherwise the records in front of it are settled first, and the poll that meets it brings us back here.
+        """
+        gap = self._unreadable.pop(partition, None)
+        if gap is None or gap.offset != self._placement.held[partition].next_offset:
+            return
+        records = [Record(gap.topic, partition, offset, None, None) for offset in range(gap.offset, gap.next_offset)]
+        advance = self._placement.advance(partition, gap.next_offset)
+        settled = self._ingest.bury(records, advance)
+        log.warning("unreadable_records", partition=partition, offset=gap.offset, next_offset=gap.next_offset)
+        self._book(settled, [advance])
+
+    # --- batches ---
+
+    def _first_of(self, records: Sequence[Record]) -> list[Record]:
+        """As many as fit into a batch."""
+        batch: list[Record] = []
+        size_bytes = 0
+        for record in records:
+            size_bytes += record.memory_bytes
+            if batch and size_bytes > self._batch_bytes:
+                break
+            batch.append(record)
+        return batch
 
     def _launch(self, batch: Sequence[Record]) -> None:
-        advances = tuple(self._advances(batch))
-        self._source.pause(self._source.assignment())
-        future = self._engine.submit(lambda: self._ingest.settle(batch, advances))
-        self._flight = Flight(advances, future)
-
-    def _advances(self, batch: Sequence[Record]) -> list[Advance]:
-        last: dict[int, int] = defaultdict(int)
+        if not batch:
+            return
+        last: dict[int, int] = {}
         for record in batch:
-            last[record.partition] = max(last[record.partition], record.offset)
-        return [
-            Advance(
-                topic=self._topic,
-                partition=partition,
-                expected=self._positions[partition],
-                next_offset=offset + 1,
-                end_offset=self._source.end_offset(partition),
-                generation=self._source.generation(),
-                owner=self._owner,
-            )
-            for partition, offset in sorted(last.items())
-        ]
+            last[record.partition] = max(last.get(record.partition, 0), record.offset)
+        advances = tuple(self._placement.advance(partition, offset + 1) for partition, offset in sorted(last.items()))
+        self._source.pause(self._source.assignment())
+        self._flight = Flight(advances, self._engine.submit(lambda: self._ingest.settle(batch, advances)))
+        metrics = self._instruments.metrics
+        metrics.batch_launched(len(batch), sum(record.memory_bytes for record in batch))
+        for record in reversed(batch):
+            metrics.oldest_unscored(self._topic, record.partition, record.broker_time)
 
     def _land(self) -> None:
         """Take the result of the batch in flight, if it is done, and let the partitions run again."""
@@ -165,43 +173,50 @@ class Consumer:
         if flight is None or not flight.future.done():
             return
         self._flight = None
+        self._instruments.metrics.batch_landed()
         try:
             settled = flight.future.result()
         except Stopped:
             log.info("batch_abandoned", partitions=[advance.partition for advance in flight.advances])
             return
+        self._book(settled, flight.advances)
+        self._source.resume(self._placement.running)
+
+    def _book(self, settled: Settled, advances: Sequence[Advance]) -> None:
+        """Follow what a transaction did."""
         fenced = {partition for _, partition in settled.fenced}
-        done = [advance for advance in flight.advances if advance.partition not in fenced]
+        done = [advance for advance in advances if advance.partition not in fenced]
         for advance in done:
-            if self._positions.get(advance.partition) == advance.expected:
-                self._positions[advance.partition] = advance.next_offset
-        self._source.commit({advance.partition: advance.next_offset for advance in done})
+            self._placement.taken(advance)
+        with self._instruments.metrics.stage(Stage.COMMIT):
+            self._source.commit({advance.partition: advance.next_offset for advance in done})
         log.info("settled", **{f"{outcome}:{reason or '-'}": n for (outcome, reason), n in settled.counts.items()})
-        self._on_settled(settled)
         if fenced:
-            # Another worker moved these on, or did so before they came back to us: ask Postgres again.
             log.warning("fenced", partitions=sorted(fenced))
-            self._unplaced |= fenced & self._positions.keys()
-        self._source.resume(self._positions.keys() - self._unplaced)
+            self._placement.fenced(fenced)
+        self._instruments.metrics.settled(settled)
+        self._on_settled(settled)
 
-    def _skip(self, gap: RecordsUnreadable) -> None:
-        """Book a stretch that no client of ours can decode as dead letters, once everything before it is settled.
-
-        The source has dropped its partitions and joins again; until Postgres stands right before the gap, the records
-        in front of it are read and settled first, and the next poll brings us back here.
-        """
-        positions = outlast(lambda: self._store.positions(gap.topic), name="positions", stop=self._stop)
-        if positions.get(gap.partition) != gap.offset:
-            log.info("unreadable_ahead", partition=gap.partition, offset=gap.offset)
-            return
-        advance = Advance(gap.topic, gap.partition, gap.offset, gap.next_offset, owner=self._owner)
-        self._ingest.bury(
-            [Record(gap.topic, gap.partition, offset, None, None) for offset in range(gap.offset, gap.next_offset)],
-            advance,
-        )
-        log.warning("unreadable_records", partition=gap.partition, offset=gap.offset, next_offset=gap.next_offset)
+    def _abandon(self) -> None:
+        if self._flight is not None:
+            log.warning("batch_abandoned", partitions=[advance.partition for advance in self._flight.advances])
+            self._instruments.metrics.batch_abandoned()
 
     def _rewind(self, records: Sequence[Record]) -> None:
-        """Put the partitions of records that were read but not launched back to their positions."""
-        for partition in {record.partition for record in records} & self._positions.keys():
-            self._source.seek(partition, self._positions[partition])
+        """Read records that were read but not launched once more: from behind the batch in flight."""
+        flying = {advance.partition: advance.next_offset for advance in self._flight.advances} if self._flight else {}
+        for partition in {record.partition for record in records} & self._placement.held.keys():
+            self._source.seek(partition, flying.get(partition, self._placement.held[partition].next_offset))
+
+    def _report(self) -> None:
+        """Say how far behind each partition is, and whether we belong to the group."""
+        if time.monotonic() < self._reported_at + REPORT_EVERY_S:
+            return
+        self._reported_at = time.monotonic()
+        self._instruments.readiness.set("kafka", self._source.problem())
+        for partition, held in self._placement.held.items():
+            end = self._source.end_offset(partition)
+            lag = 0 if end is None else max(0, end - held.next_offset)
+            self._instruments.metrics.lag(self._topic, partition, lag)
+            if lag == 0:
+                self._instruments.metrics.oldest_unscored(self._topic, partition, None)

@@ -25,8 +25,10 @@ from worker.embedded.postgres import embedded_postgres
 from worker.errors import InputFileError, WorkerError
 from worker.logs import configure_logs
 from worker.replay import replay_file
+from worker.security import UNSECURED
 from worker.service import Role, run_service
 from worker.settings import Settings, read_settings
+from worker.stop import Stop
 from worker.store import Store, open_store
 from worker.topics import wanted_topics
 
@@ -94,6 +96,7 @@ def _start_parts(stack: ExitStack) -> Settings:
         session_timeout_s=SESSION_TIMEOUT_S,
         # The only worker there is may have the machine.
         threads=os.cpu_count() or 1,
+        **UNSECURED,
     )
     upgrade(settings.database)
     with BrokerAdmin(settings.kafka_bootstrap_servers) as admin:
@@ -111,7 +114,7 @@ def _replay(settings: Settings, source: Path | None, limit: int | None) -> int:
 
 def _audit(settings: Settings, store: Store, sent: int, console: Console) -> None:
     """Run the worker, as it runs in production, until every message has an outcome and every job is done."""
-    stop = threading.Event()
+    stop = Stop()
     faults: list[BaseException] = []
 
     def work() -> None:

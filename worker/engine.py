@@ -1,10 +1,13 @@
-"""The one thread that runs the model: inline batches first, attribution in the gaps and with a guaranteed share."""
+"""The one thread that runs the model: inline batches first, attribution in the gaps and with a guaranteed share.
+
+What is left of the gaps goes to the background sources, in their order.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
@@ -12,7 +15,7 @@ import structlog
 
 T = TypeVar("T")
 
-# How often an idle engine looks for attribution jobs that others have queued.
+# How often an idle engine looks for jobs that others have queued.
 IDLE_LOOK_S = 0.5
 
 # Model time is remembered over about this many seconds when shares are compared.
@@ -21,21 +24,37 @@ SHARE_WINDOW_S = 120.0
 log = structlog.get_logger(__name__)
 
 
-class Engine(Generic[T]):
-    """Runs inline work that is submitted and, between it, ``attribute``: one job a call, False if there was none.
+Source = Callable[[], bool]
+"""Does a small piece of work that waits, such as one job, and is False if there was none."""
 
-    While inline work never ends, attribution still gets ``share`` of the model's time as long as it has jobs. Use as
-    a context manager; leaving it finishes the work at hand, then stops.
+
+class Engine(Generic[T]):
+    """Runs inline work that is submitted and, between it, ``attribute`` and the ``background``.
+
+    While inline work never ends, attribution still gets ``share`` of the model's time as long as it has jobs. A
+    background source gets what is left: its turn comes when no inline work waits and those before it have none. Use
+    as a context manager; leaving it finishes the work at hand, then stops. If that takes longer than ``grace_s()``
+    seconds (None: as long as it takes) it is abandoned: ``abandoned`` is then true, and the process has to be ended.
+    ``beat`` is called between any two pieces of work.
     """
 
-    def __init__(self, attribute: Callable[[], bool] | None, share: float) -> None:
-        self._attribute = attribute
+    def __init__(
+        self,
+        attribute: Source | None,
+        share: float,
+        background: Sequence[Source] = (),
+        grace_s: Callable[[], float | None] = lambda: None,
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._attribution = None if attribute is None else _Queue(attribute)
+        self._background = [_Queue(source) for source in background]
         self._ledger = ShareLedger(share)
         self._wake = threading.Condition()
         self._waiting: tuple[Callable[[], T], Future[T]] | None = None
         self._stopping = False
-        self._look_again_at = 0.0
-        self._thread = threading.Thread(target=self._run, name="engine")
+        self._grace_s = grace_s
+        self._beat = beat
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self.fault: BaseException | None = None
 
     def __enter__(self) -> Engine[T]:
@@ -46,7 +65,12 @@ class Engine(Generic[T]):
         with self._wake:
             self._stopping = True
             self._wake.notify()
-        self._thread.join()
+        self._thread.join(self._grace_s())
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether work goes on although the context was left."""
+        return self._stopping and self._thread.is_alive()
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue inline work. One piece at a time: the caller waits for its future before it submits the next."""
@@ -61,28 +85,26 @@ class Engine(Generic[T]):
     def _run(self) -> None:
         try:
             while not self._stopping or self._waiting:
-                if self._attribution_is_due() and self._run_attribution():
-                    continue
-                self._run_inline()
+                self._beat()
+                if not (self._run_attribution() or self._run_background()):
+                    self._run_inline()
         except BaseException as fault:  # noqa: BLE001 - handed to the thread that supervises this one
             log.error("engine_failed", error=type(fault).__name__)
             self.fault = fault
 
-    def _attribution_is_due(self) -> bool:
-        if self._attribute is None or self._stopping or time.monotonic() < self._look_again_at:
-            return False
-        return self._waiting is None or self._ledger.attribution_is_behind()
-
     def _run_attribution(self) -> bool:
-        if self._attribute is None:
+        if self._attribution is None or self._stopping:
+            return False
+        if self._waiting is not None and not self._ledger.attribution_is_behind():
             return False
         started = time.monotonic()
-        found = self._attribute()
+        found = self._attribution.run()
         if found:
             self._ledger.spent(attribution_s=time.monotonic() - started)
-        else:
-            self._look_again_at = time.monotonic() + IDLE_LOOK_S
         return found
+
+    def _run_background(self) -> bool:
+        return any(self._waiting is None and not self._stopping and queue.run() for queue in self._background)
 
     def _run_inline(self) -> None:
         with self._wake:
@@ -98,6 +120,23 @@ class Engine(Generic[T]):
         except Exception as error:  # noqa: BLE001 - the submitter decides
             future.set_exception(error)
         self._ledger.spent(inline_s=time.monotonic() - started)
+
+
+class _Queue:
+    """A source that is left alone for a while once it had nothing."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._look_again_at = 0.0
+
+    def run(self) -> bool:
+        """Whether there was something to do, which is done then."""
+        if time.monotonic() < self._look_again_at:
+            return False
+        found = self._source()
+        if not found:
+            self._look_again_at = time.monotonic() + IDLE_LOOK_S
+        return found
 
 
 class ShareLedger:

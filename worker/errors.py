@@ -1,9 +1,11 @@
 """What stops the worker on purpose.
 
 WorkerError
-├── SettingsError   a setting is missing or wrong; names the variable
-├── InputFileError  a file given on the command line cannot be used
-└── Stopped         a stop was asked for while waiting for something to come back
+├── SettingsError      a setting is missing or wrong; names the variable
+├── InputFileError     a file given on the command line cannot be used
+├── ScorerBroken       the model fails on every exchange; only a restart can help
+└── ScorerUnavailable  the device has no memory left at the moment; transient
+Stopped                a stop was asked for while waiting for something to come back
 
 The store's and the broker's own errors are drawn in worker/store/errors.py and worker/broker/errors.py.
 """
@@ -21,6 +23,14 @@ class SettingsError(WorkerError):
 
 class InputFileError(WorkerError):
     """A file given on the command line cannot be used."""
+
+
+class ScorerBroken(WorkerError):  # noqa: N818 - reads as the fact it states
+    """The model fails on an exchange that it can always score. Nothing was decided about any message."""
+
+
+class ScorerUnavailable(WorkerError):  # noqa: N818 - as above
+    """The device has no memory for anything at the moment. Nothing was decided about any message."""
 
 
 class Stopped(Exception):  # noqa: N818 - not a fault: the stop that was asked for

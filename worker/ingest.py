@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import structlog
 
 from gasp_core.grounding import AnswerGrounding, Exchange, Passage
-from gasp_core.scorer import GroundingScorer
 from schemas.dead_letter import RejectReason
 from schemas.decoding import Decoded, Rejected
 from schemas.interaction import Interaction
-from worker.backoff import outlast
+from worker.backoff import Patience
 from worker.dead_letters import DeadLetters
 from worker.decode import decode
 from worker.judge import Threshold, judge, threshold_for
+from worker.metrics import Metrics, Stage
 from worker.records import Record
+from worker.scoring import Scoring, Unscorable
 from worker.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import Store
 from worker.store.errors import StoreRejected
@@ -31,13 +31,6 @@ log = structlog.get_logger(__name__)
 Key = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Unscorable:
-    """The scorer failed on this exchange alone. ``error`` is the name of the exception's type."""
-
-    error: str
-
-
 class Ingest:
     """Settles batches under one scorer."""
 
@@ -45,35 +38,37 @@ class Ingest:
         self,
         *,
         store: Store,
-        scorer: GroundingScorer,
+        scoring: Scoring,
         scorer_id: int,
         dead_letters: DeadLetters,
         max_message_bytes: int,
         default_app: str,
-        stop: threading.Event,
+        patience: Patience,
+        metrics: Metrics,
     ) -> None:
         self._store = store
-        self._scorer = scorer
+        self._scoring = scoring
         self._scorer_id = scorer_id
         self._dead_letters = dead_letters
         self._max_message_bytes = max_message_bytes
         self._default_app = default_app
-        self._stop = stop
+        self._patience = patience
+        self._metrics = metrics
 
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
         """Give every record its outcome and store all of them with the partitions' new offsets.
 
-        Transient faults are waited out. Raises Stopped if a stop is asked for meanwhile; nothing is stored then.
+        Transient faults are waited out. Raises Stopped if a stop is asked for meanwhile, and ScorerBroken; nothing is
+        stored then.
         """
-        decoded = [self._decode(record) for record in records]
-        interactions = [item.interaction for item in decoded if isinstance(item, Decoded)]
-        known = outlast(lambda: self._known(interactions), name="known", stop=self._stop)
-        fresh = {key_of(one): one for one in interactions if key_of(one) not in known}
-        groundings = dict(zip(fresh, self._score(list(fresh.values())), strict=True))
-        thresholds = outlast(lambda: self._store.active_thresholds(self._scorer_id), name="thresholds", stop=self._stop)
-        settlements = [
-            _settlement(record, item, groundings, thresholds) for record, item in zip(records, decoded, strict=True)
-        ]
+        with self._metrics.stage(Stage.DECODE):
+            decoded = [self._decode(record) for record in records]
+        groundings = self._groundings([item.interaction for item in decoded if isinstance(item, Decoded)])
+        thresholds = self._patience.outlast(self._thresholds, name="thresholds")
+        with self._metrics.stage(Stage.JUDGE):
+            settlements = [
+                _settlement(record, item, groundings, thresholds) for record, item in zip(records, decoded, strict=True)
+            ]
         try:
             return self._store_all(settlements, advances)
         except StoreRejected as error:
@@ -88,10 +83,16 @@ class Ingest:
 
     def _store_all(self, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
         # First the dead letters, then the ledger: a crash between them repeats a dead letter and loses none.
-        outlast(lambda: self._dead_letters.send(settlements), name="dead_letters", stop=self._stop)
-        return outlast(
-            lambda: self._store.settle(self._scorer_id, settlements, advances), name="settle", stop=self._stop
-        )
+        self._patience.outlast(lambda: self._send_dead_letters(settlements), name="dead_letters")
+        return self._patience.outlast(lambda: self._settle(settlements, advances), name="settle")
+
+    def _send_dead_letters(self, settlements: Sequence[Settlement]) -> None:
+        with self._metrics.stage(Stage.DEAD_LETTERS):
+            self._dead_letters.send(settlements)
+
+    def _settle(self, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
+        with self._metrics.stage(Stage.STORE):
+            return self._store.settle(self._scorer_id, settlements, advances)
 
     def _store_each(self, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
         positions = {advance.partition: advance for advance in advances}
@@ -114,24 +115,33 @@ class Ingest:
             received_at=datetime.now(UTC),
         )
 
+    def _groundings(self, interactions: Sequence[Interaction]) -> dict[Key, AnswerGrounding | Unscorable]:
+        """Score what this scorer has not judged yet, each content once."""
+        known = self._patience.outlast(lambda: self._known(interactions), name="known")
+        fresh = {key_of(one): one for one in interactions if key_of(one) not in known}
+        exchanges = [exchange_of(interaction) for interaction in fresh.values()]
+        found = self._patience.outlast(lambda: self._score(exchanges), name="score")
+        return dict(zip(fresh, found, strict=True))
+
     def _known(self, interactions: Sequence[Interaction]) -> set[Key]:
-        return self._store.known(self._scorer_id, [key_of(interaction) for interaction in interactions])
+        with self._metrics.stage(Stage.KNOWN):
+            return self._store.known(self._scorer_id, [key_of(interaction) for interaction in interactions])
 
-    def _score(self, interactions: Sequence[Interaction]) -> list[AnswerGrounding | Unscorable]:
-        exchanges = [exchange_of(interaction) for interaction in interactions]
-        if not exchanges:
-            return []
-        try:
-            return list(self._scorer.score(exchanges))
-        except Exception as error:  # noqa: BLE001 - whatever an exchange does to the model must not stop a partition
-            log.warning("batch_scoring_failed", error=type(error).__name__, exchanges=len(exchanges))
-            return [self._score_alone(exchange) for exchange in exchanges]
+    def _score(self, exchanges: Sequence[Exchange]) -> list[AnswerGrounding | Unscorable]:
+        with self._metrics.stage(Stage.SCORE):
+            found = self._scoring.score(exchanges)
+        self._metrics.tokens_scored(sum(_tokens(one) for one in found if isinstance(one, AnswerGrounding)))
+        return found
 
-    def _score_alone(self, exchange: Exchange) -> AnswerGrounding | Unscorable:
-        try:
-            return self._scorer.score([exchange])[0]
-        except Exception as error:  # noqa: BLE001 - as above; the outcome is a dead letter that names the error
-            return Unscorable(type(error).__name__)
+    def _thresholds(self) -> dict[str | None, Threshold]:
+        in_force = self._store.active_thresholds(self._scorer_id)
+        self._metrics.thresholds(in_force)
+        return in_force
+
+
+def _tokens(grounding: AnswerGrounding) -> int:
+    read = grounding.truncation
+    return read.context_tokens + read.answer_tokens - read.context_tokens_cut - read.answer_tokens_cut
 
 
 def _rejected(settlement: Settlement, error: StoreRejected) -> Settlement:

@@ -24,6 +24,12 @@ class Record:
         return len(self.value or b"")
 
     @property
+    def memory_bytes(self) -> int:
+        """About what it holds in memory: value, key and headers."""
+        headers = sum(len(name) + len(value or b"") for name, value in self.headers)
+        return self.size + len(self.key or b"") + headers
+
+    @property
     def broker_time(self) -> datetime | None:
         """``timestamp_ms`` as UTC, or None if it is absent or no date that exists."""
         if self.timestamp_ms is None or self.timestamp_ms < 0:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
+import uuid
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import StrEnum
+from importlib.metadata import version
 
 import structlog
 import torch
@@ -18,22 +20,33 @@ from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
 from worker.attribution import Attribution
-from worker.backoff import outlast
+from worker.backoff import Patience
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
 from worker.consume import Consumer
 from worker.dead_letters import DeadLetters
 from worker.engine import Engine
+from worker.health import serve_health
 from worker.ingest import Ingest
+from worker.instruments import Instruments
+from worker.observer import observed
+from worker.placement import Placement
+from worker.rescoring import Rescoring
 from worker.schedule import scheduled_jobs
 from worker.schema import require_current_schema
+from worker.scoring import AnswerScorer, Scoring
+from worker.security import kafka_security
 from worker.seeds import ATTRIBUTE_BELOW_NATS, FLAG_BELOW_NATS, NOTE
 from worker.settings import Settings
 from worker.settlement import Settled
+from worker.stop import Stop
 from worker.store import Store, open_store
 from worker.topics import MESSAGE_FRAME_BYTES
+from worker.watchdog import Watchdog
 
 ENGINE_LOOK_S = 1.0
+# What the group has not taken back after so many session timeouts is ours, whatever generation the database names.
+INSIST_SESSIONS = 1.5
 
 log = structlog.get_logger(__name__)
 
@@ -46,45 +59,56 @@ class Role(StrEnum):
     JOBS = "jobs"
 
 
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    """What the parts of a scoring worker share. ``owner`` is this process, as no other."""
+
+    settings: Settings
+    store: Store
+    scorer: AnswerScorer
+    scorer_id: int
+    owner: str
+    stop: Stop
+    instruments: Instruments
+
+
 def run_service(
     settings: Settings,
     roles: Collection[Role],
-    stop: threading.Event,
+    stop: Stop,
+    *,
     on_settled: Callable[[Settled], None] = lambda _: None,
-) -> None:
+    load: Callable[[Settings], AnswerScorer] | None = None,
+) -> bool:
     """Run the roles until ``stop`` is set, then finish the work at hand and leave the consumer group.
 
-    ``on_settled`` is called from the consuming thread after each batch. Raises WorkerError, StoreRejected,
-    BrokerMisconfigured or GaspError if the worker cannot work as it is set up.
+    ``on_settled`` is called from the consuming thread after each batch; ``load`` makes the scorer (None:
+    ``load_scorer``). Gives whether all work was finished; if not, it still runs, and the process has to be ended.
+    Raises WorkerError, StoreRejected, BrokerMisconfigured or GaspError if the worker cannot work as it is set up.
     """
-    owner = f"{socket.gethostname()}-{os.getpid()}"
+    owner = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    instruments = Instruments()
     with ExitStack() as stack:
+        _serve(settings, instruments, stack)
         store = stack.enter_context(open_store(settings.database, application_name=f"gasp-worker {owner}"))
-        outlast(lambda: require_current_schema(store), name="schema", stop=stop)
+        start = Patience(stop, instruments, part="start", within_s=settings.work_timeout_s)
+        start.outlast(lambda: require_current_schema(store), name="schema")
+        start.outlast(store.ensure_weeks, name="weeks")
+        stack.enter_context(observed(store, instruments))
         if Role.JOBS in roles:
-            stack.enter_context(scheduled_jobs(store))
+            stack.enter_context(scheduled_jobs(store, owner))
         if roles == {Role.JOBS}:
-            log.info("started", roles=sorted(roles), owner=owner)
+            instruments.liveness.excuse("start")
+            _started(instruments, roles, owner, scorer="")
             stop.wait()
-            return
-        scorer = load_scorer(settings)
-        scorer_id = outlast(lambda: register(store, scorer), name="register", stop=stop)
-        attribution = Attribution(
-            store=store,
-            scorer=scorer,
-            scorer_id=scorer_id,
-            owner=owner,
-            lease_s=settings.attribution_lease_s,
-            max_attempts=settings.attribution_max_attempts,
-        )
-        attribute = attribution.run_one if Role.ATTRIBUTE in roles else None
-        engine = stack.enter_context(Engine[Settled](attribute, settings.attribution_share))
-        log.info("started", roles=sorted(roles), owner=owner, scorer=scorer.identity.label)
-        if Role.CONSUME in roles:
-            _consume(settings, store, scorer, scorer_id, engine, owner=owner, stop=stop, on_settled=on_settled)
-        else:
-            _wait(engine, stop)
-    log.info("stopped", owner=owner)
+            return True
+        scorer = (load or load_scorer)(settings)
+        scorer_id = start.outlast(lambda: register(store, scorer), name="register")
+        instruments.liveness.excuse("start")
+        worker = _Worker(settings, store, scorer, scorer_id, owner, stop, instruments)
+        finished = _score(worker, roles, on_settled)
+    log.info("stopped", owner=owner, finished=finished)
+    return finished
 
 
 def load_scorer(settings: Settings) -> GroundingScorer:
@@ -98,15 +122,10 @@ def load_scorer(settings: Settings) -> GroundingScorer:
     torch.set_num_threads(settings.threads)
     choice = choose_passes(model, max_tokens=settings.max_batch_tokens, cache_bytes=settings.context_cache_bytes)
     log.info("model_loaded", device=str(model.device), passes=choice.reason)
-    return GroundingScorer(
-        model,
-        limits=Limits(settings.max_context_tokens, settings.max_answer_tokens),
-        masked=settings.masked_attribution,
-        passes=choice.passes,
-    )
+    return GroundingScorer(model, limits=_limits(settings), masked=settings.masked_attribution, passes=choice.passes)
 
 
-def register(store: Store, scorer: GroundingScorer) -> int:
+def register(store: Store, scorer: AnswerScorer) -> int:
     """Make the scorer known and give it a first threshold if it has none."""
     scorer_id = store.register_scorer(scorer.identity)
     store.ensure_default_threshold(
@@ -115,39 +134,120 @@ def register(store: Store, scorer: GroundingScorer) -> int:
     return scorer_id
 
 
-def _consume(  # the wiring of the consume role
-    settings: Settings,
-    store: Store,
-    scorer: GroundingScorer,
-    scorer_id: int,
+def _limits(settings: Settings) -> Limits:
+    return Limits(settings.max_context_tokens, settings.max_answer_tokens)
+
+
+def _serve(settings: Settings, instruments: Instruments, stack: ExitStack) -> None:
+    """Let others see whether we live, and let a watchdog see to it."""
+    instruments.readiness.set("start", "the worker is starting")
+    stack.enter_context(Watchdog(instruments.liveness))
+    if settings.http_port is None:
+        return
+    port = stack.enter_context(
+        serve_health(
+            settings.http_host,
+            settings.http_port,
+            liveness=instruments.liveness,
+            readiness=instruments.readiness,
+            metrics=instruments.metrics,
+        )
+    )
+    log.info("serving_health", host=settings.http_host, port=port)
+
+
+def _started(instruments: Instruments, roles: Collection[Role], owner: str, scorer: str) -> None:
+    instruments.metrics.built(version("gasp-audit"), scorer)
+    instruments.readiness.set("start", None)
+    log.info("started", roles=sorted(roles), owner=owner, scorer=scorer)
+
+
+def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settled], None]) -> bool:
+    """Run the roles that need the model; gives whether its work was finished."""
+    settings = worker.settings
+    scoring = Scoring(worker.scorer, worker.instruments.metrics, _limits(settings))
+    attribution = Attribution(
+        store=worker.store,
+        scoring=scoring,
+        scorer_id=worker.scorer_id,
+        owner=worker.owner,
+        lease_s=settings.attribution_lease_s,
+        max_attempts=settings.attribution_max_attempts,
+        metrics=worker.instruments.metrics,
+    )
+    rescoring = Rescoring(
+        store=worker.store,
+        scoring=scoring,
+        scorer_id=worker.scorer_id,
+        owner=worker.owner,
+        lease_s=settings.attribution_lease_s,
+        max_attempts=settings.attribution_max_attempts,
+    )
+    patience = Patience(worker.stop, worker.instruments, part="engine", within_s=settings.work_timeout_s)
+    engine = Engine[Settled](
+        attribution.run_one if Role.ATTRIBUTE in roles else None,
+        settings.attribution_share,
+        (rescoring.run_batch,) if Role.ATTRIBUTE in roles else (),
+        grace_s=worker.stop.remaining_s,
+        beat=patience.beat,
+    )
+    with engine:
+        _started(worker.instruments, roles, worker.owner, worker.scorer.identity.label)
+        if Role.CONSUME in roles:
+            _consume(worker, scoring, engine, patience, on_settled)
+        else:
+            _wait(engine, worker.stop)
+    if engine.abandoned:
+        attribution.release()
+        rescoring.release()
+    return not engine.abandoned
+
+
+def _consume(
+    worker: _Worker,
+    scoring: Scoring,
     engine: Engine[Settled],
-    *,
-    owner: str,
-    stop: threading.Event,
+    patience: Patience,
     on_settled: Callable[[Settled], None],
 ) -> None:
+    """The consume role; ``patience`` is the engine's."""
+    settings, instruments = worker.settings, worker.instruments
+    poll_patience = Patience(worker.stop, instruments, part="poll", within_s=settings.wedged_after_s)
     with ExitStack() as stack:
-        sink = stack.enter_context(outlast(lambda: _sink(settings, owner), name="sink", stop=stop))
-        source = outlast(lambda: _source(settings, owner), name="source", stop=stop)
+        sink = stack.enter_context(poll_patience.outlast(lambda: _sink(settings, worker.owner), name="sink"))
+        source = poll_patience.outlast(lambda: _source(settings, worker.owner), name="source")
         stack.callback(source.close)
+        stack.callback(instruments.liveness.excuse, "poll")
         ingest = Ingest(
-            store=store,
-            scorer=scorer,
-            scorer_id=scorer_id,
+            store=worker.store,
+            scoring=scoring,
+            scorer_id=worker.scorer_id,
             dead_letters=DeadLetters(sink, settings.dead_letter_topic, settings.max_message_bytes),
             max_message_bytes=settings.max_message_bytes,
             default_app=settings.default_app,
-            stop=stop,
+            patience=patience,
+            metrics=instruments.metrics,
+        )
+        placement = Placement(
+            source=source,
+            store=worker.store,
+            topic=settings.topic,
+            owner=worker.owner,
+            first_start=settings.first_start,
+            insist_after_s=INSIST_SESSIONS * settings.session_timeout_s,
+            instruments=instruments,
         )
         Consumer(
             source=source,
-            store=store,
+            placement=placement,
             ingest=ingest,
             engine=engine,
             topic=settings.topic,
-            owner=owner,
             batch_messages=settings.batch_messages,
-            stop=stop,
+            batch_bytes=settings.batch_bytes,
+            stop=worker.stop,
+            patience=poll_patience,
+            instruments=instruments,
             on_settled=on_settled,
         ).run()
 
@@ -157,6 +257,7 @@ def _sink(settings: Settings, owner: str) -> RecordSink:
         settings.kafka_bootstrap_servers,
         client_id=owner,
         max_request_bytes=settings.max_message_bytes + MESSAGE_FRAME_BYTES,
+        security=kafka_security(settings),
     )
 
 
@@ -170,10 +271,12 @@ def _source(settings: Settings, owner: str) -> RecordSource:
         max_poll_interval_ms=int(settings.max_poll_interval_s * 1000),
         max_poll_records=settings.batch_messages,
         partition_fetch_max_bytes=settings.max_message_bytes + MESSAGE_FRAME_BYTES,
+        instance_id=settings.instance_id,
+        security=kafka_security(settings),
     )
 
 
-def _wait(engine: Engine[Settled], stop: threading.Event) -> None:
+def _wait(engine: Engine[Settled], stop: Stop) -> None:
     while not stop.wait(ENGINE_LOOK_S):
         if engine.fault is not None:
             raise RuntimeError("the engine thread ended") from engine.fault

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AwareDatetime, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as SettingsSourceError
 
 from gasp_core.packaged import PACKAGED_MODEL
 from schemas.interaction import MAX_APP_CHARS
 from worker.errors import SettingsError
+from worker.security import KafkaSecurity
 
 PREFIX = "GASP_"
 
 
-class Settings(BaseSettings):
+class Settings(KafkaSecurity, BaseSettings):
     """Everything an operator may set. Each field is the environment variable ``GASP_<FIELD>``."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
@@ -40,16 +46,33 @@ class Settings(BaseSettings):
 
     max_message_bytes: int = Field(4 * 1024 * 1024, ge=1024, description="A larger message is a dead letter")
     batch_messages: int = Field(16, ge=1, le=1000, description="Messages scored and stored together")
+    batch_bytes: int = Field(32 * 1024 * 1024, ge=1024, description="Fewer messages if they are larger together")
+    first_start: Literal["earliest", "latest"] | AwareDatetime = Field(
+        "earliest",
+        description="Where a partition begins that was never read: an end, or a time such as 2026-11-30T00:00Z",
+    )
+    instance_id: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._-]{1,200}$",
+        description="Static member of the group: a quick restart moves nothing",
+    )
     default_app: str = Field(
         "default", pattern=r"\S", max_length=MAX_APP_CHARS, description="App of messages that name none"
     )
     session_timeout_s: float = Field(30.0, ge=1, description="A worker that is silent for so long loses its partitions")
     max_poll_interval_s: float = Field(300.0, ge=5)
+    wedged_after_s: float = Field(300.0, ge=5, description="A poll loop that is silent for so long ends the process")
+    work_timeout_s: float = Field(3600.0, ge=5, description="So does a batch or an attribution job that takes so long")
+    http_host: str = "127.0.0.1"
+    http_port: int | None = Field(
+        None, ge=0, le=65_535, description="For /healthz, /readyz and /metrics; default: none"
+    )
 
     attribution_share: float = Field(0.1, ge=0.0, lt=1.0, description="Share of model time kept for attribution")
     attribution_lease_s: float = Field(900.0, gt=0, description="A job that takes longer is given to another worker")
     attribution_max_attempts: int = Field(5, ge=1)
     log_level: str = "info"
+    secrets_dir: Path | None = Field(None, description="Folder of files that stand for variables: gasp_database_url")
 
     @property
     def database(self) -> str:
@@ -75,9 +98,21 @@ class Settings(BaseSettings):
 
 
 def read_settings(**overrides: object) -> Settings:
-    """Read the environment; ``overrides`` win. Raises SettingsError with one line per variable that is wrong."""
+    """Read the environment, then the files of GASP_SECRETS_DIR; ``overrides`` win over both.
+
+    Raises SettingsError with one line per variable that is wrong.
+    """
     try:
-        return Settings(**overrides)  # type: ignore[arg-type]  # validated by the call itself
+        return Settings(_secrets_dir=_secrets_folder(), **overrides)  # type: ignore[arg-type]  # validated by the call itself
+    except SettingsSourceError as error:
+        raise SettingsError(f"{PREFIX}SECRETS_DIR: a file in it cannot be read as text ({error})") from None
     except ValidationError as error:
         lines = (f"{PREFIX}{'_'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors())
         raise SettingsError("\n".join(lines)) from None
+
+
+def _secrets_folder() -> Path | None:
+    named = os.environ.get(f"{PREFIX}SECRETS_DIR")
+    if named and not Path(named).is_dir():
+        raise SettingsError(f"{PREFIX}SECRETS_DIR: there is no such folder")
+    return Path(named) if named else None

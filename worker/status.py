@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from worker.broker.admin import BrokerAdmin
+from worker.security import kafka_security
 from worker.settings import Settings
 from worker.store import Store
 
@@ -22,12 +23,17 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything that ``gasp-worker status`` shows. ``outcomes`` maps ``outcome`` or ``outcome:reason`` to a count."""
+    """Everything that ``gasp-worker status`` shows.
+
+    ``outcomes`` maps ``outcome`` or ``outcome:reason`` to a count; ``attribution`` and ``rescoring`` map the states of
+    jobs to theirs.
+    """
 
     topic: str
     partitions: tuple[PartitionStatus, ...]
     outcomes: dict[str, int]
     attribution: dict[str, int]
+    rescoring: dict[str, int]
 
     @property
     def lag(self) -> int:
@@ -42,26 +48,20 @@ class Status:
 def read_status(settings: Settings, store: Store) -> Status:
     """Ask the broker and the database. Raises BrokerError or StoreError."""
     positions = store.positions(settings.topic)
-    with BrokerAdmin(settings.kafka_bootstrap_servers) as admin:
-        ends = admin.end_offsets(settings.topic)
-        beginnings = admin.beginning_offsets(settings.topic)
-    backlog = store.backlog()
+    with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
+        extent = admin.extent(settings.topic)
     return Status(
         topic=settings.topic,
         partitions=tuple(
-            _partition(partition, positions.get(partition), beginnings.get(partition, 0), end)
-            for partition, end in sorted(ends.items())
+            _partition(partition, positions.get(partition), extent.beginnings.get(partition, 0), end)
+            for partition, end in sorted(extent.ends.items())
         ),
         outcomes={
             str(outcome) if reason is None else f"{outcome}:{reason}": count
             for (outcome, reason), count in sorted(store.outcome_counts().items(), key=str)
         },
-        attribution={
-            "waiting": backlog.waiting,
-            "running": backlog.running,
-            "failed": backlog.failed,
-            "done": backlog.done,
-        },
+        attribution=asdict(store.backlog()),
+        rescoring=asdict(store.rescore_backlog()),
     )
 
 

@@ -15,7 +15,7 @@ def status_json(status: Status) -> str:
 
 
 def status_text(status: Status) -> str:
-    """Three short tables."""
+    """Three short tables, and a fourth if anything was queued for re-scoring."""
     return "\n".join([*_partition_lines(status), "", *_count_lines(status)])
 
 
@@ -36,3 +36,6 @@ def _count_lines(status: Status) -> Iterator[str]:
         yield "  none yet"
     yield "attribution jobs"
     yield from (f"  {state:<32} {count:>10}" for state, count in status.attribution.items())
+    if any(status.rescoring.values()):
+        yield "re-scoring jobs"
+        yield from (f"  {state:<32} {count:>10}" for state, count in status.rescoring.items())

@@ -41,6 +41,10 @@ class Passes(Protocol):
         """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts."""
         ...
 
+    def forget(self) -> None:
+        """Let go of everything that is kept for later."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:

@@ -39,6 +39,9 @@ class PlainPasses:
         self._model = model
         self._max_tokens = max_tokens
 
+    def forget(self) -> None:
+        """Nothing is kept."""
+
     def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
         """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts."""
         states: list[list[Tensor | None]] = [[None] * len(plan.prompts) for plan in plans]

@@ -47,6 +47,10 @@ class SharedPrefixPasses:
             states += self._run_group(group)
         return states
 
+    def forget(self) -> None:
+        """Let go of the contexts that were kept."""
+        self._cache.clear()
+
     def _run_group(self, plans: Sequence[Plan]) -> list[Tensor]:
         trunks = iter(self._read_trunks([prompt[:-1] for plan in plans for prompt in plan.prompts[:2]]))
         branches = [

@@ -40,6 +40,12 @@ class TrunkCache:
         while self.size_bytes > self._max_bytes:
             self._forget(next(iter(self._trunks)))
 
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._trunks.clear()
+        self._by_beginning.clear()
+        self.size_bytes = 0
+
     def _forget(self, key: tuple[int, ...]) -> None:
         self.size_bytes -= self._trunks.pop(key).size_bytes
         alike = self._by_beginning[_beginning(key)]

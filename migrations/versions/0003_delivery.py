@@ -61,12 +61,13 @@ CREATE TABLE job_runs (
 )
 """
 
-# The app NULL means every app without a period of its own. Without a row nothing is ever deleted.
+# The app NULL means every app without a row of its own, a period of NULL means for ever. Without a row nothing is ever
+# deleted.
 _RETENTION_PERIODS = """
 CREATE TABLE retention_periods (
     id integer GENERATED ALWAYS AS IDENTITY,
     app text,
-    keep_days integer NOT NULL,
+    keep_days integer,
     updated_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT pk_retention_periods PRIMARY KEY (id),
     CONSTRAINT uq_retention_periods_app UNIQUE NULLS NOT DISTINCT (app),
@@ -110,6 +111,12 @@ CREATE INDEX ix_interactions_time ON interactions ((coalesce(occurred_at, receiv
 CREATE INDEX ix_ledger_settled_at ON ledger USING brin (settled_at)
 """
 
+# The references of the partitioned tables include the time, so that deleting an interaction looks into one week only.
+_TIMED_KEYS = """
+ALTER TABLE interactions ADD CONSTRAINT uq_interactions_id_stored_at UNIQUE (id, stored_at);
+ALTER TABLE verdicts ADD CONSTRAINT uq_verdicts_id_scored_at UNIQUE (id, scored_at)
+"""
+
 _PARTITIONED = ("passages", "sentences", "chunk_attributions")
 
 # By its parent's column: the time by which a row's week is found.
@@ -124,7 +131,7 @@ CREATE TABLE passages (
     metadata jsonb NOT NULL,
     CONSTRAINT pk_passages PRIMARY KEY (interaction_pk, position, stored_at),
     CONSTRAINT fk_passages_interaction_pk_interactions
-        FOREIGN KEY (interaction_pk) REFERENCES interactions (id) ON DELETE CASCADE,
+        FOREIGN KEY (interaction_pk, stored_at) REFERENCES interactions (id, stored_at) ON DELETE CASCADE,
     CONSTRAINT ck_passages_position CHECK (position >= 0),
     CONSTRAINT ck_passages_score_finite CHECK (abs(score) < 'Infinity')
 ) PARTITION BY RANGE (stored_at)
@@ -152,7 +159,8 @@ CREATE TABLE sentences (
     contradicting_passage integer,
     contradicting_drop double precision,
     CONSTRAINT pk_sentences PRIMARY KEY (verdict_id, sentence_index, scored_at),
-    CONSTRAINT fk_sentences_verdict_id_verdicts FOREIGN KEY (verdict_id) REFERENCES verdicts (id) ON DELETE CASCADE,
+    CONSTRAINT fk_sentences_verdict_id_verdicts
+        FOREIGN KEY (verdict_id, scored_at) REFERENCES verdicts (id, scored_at) ON DELETE CASCADE,
     CONSTRAINT ck_sentences_index CHECK (sentence_index >= 0),
     CONSTRAINT ck_sentences_span CHECK (0 <= start_char AND start_char < end_char),
     CONSTRAINT ck_sentences_kind
@@ -193,7 +201,7 @@ CREATE TABLE chunk_attributions (
     jsd double precision NOT NULL,
     CONSTRAINT pk_chunk_attributions PRIMARY KEY (verdict_id, sentence_index, chunk_index, scored_at),
     CONSTRAINT fk_chunk_attributions_verdict_id_verdicts
-        FOREIGN KEY (verdict_id) REFERENCES verdicts (id) ON DELETE CASCADE,
+        FOREIGN KEY (verdict_id, scored_at) REFERENCES verdicts (id, scored_at) ON DELETE CASCADE,
     CONSTRAINT ck_chunk_attributions_index CHECK (chunk_index >= 0 AND passage_position >= 0),
     CONSTRAINT ck_chunk_attributions_span CHECK (0 <= start_char AND start_char <= end_char),
     CONSTRAINT ck_chunk_attributions_drop_finite CHECK (abs(drop) < 'Infinity'),
@@ -232,26 +240,27 @@ END
 $$
 """
 
-# Drops the weeks that end before a time, the newest of which is at least a day ago.
+# Drops the weeks of one table that end before a time, the newest of which is at least a day ago. One table a call,
+# because a writer holds one of the three while it waits for the next, and a drop of all could deadlock with it.
+# The name of a week is read inside CASE, because the planner may look at every name in the catalogue first.
 _DROP_WEEKS = """
-CREATE FUNCTION drop_weeks(before timestamptz) RETURNS integer
+CREATE FUNCTION drop_weeks(parent text, before timestamptz) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
-    parent text;
     week record;
     dropped integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('gasp ensure_weeks'));
-    FOREACH parent IN ARRAY ARRAY['chunk_attributions', 'sentences', 'passages'] LOOP
-        FOR week IN
-            SELECT c.oid::regclass AS name
-            FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-            WHERE i.inhparent = to_regclass(parent)
-                AND to_date(right(c.relname, 7), 'IYYY"w"IW') + 7 <= least(before, now() - interval '1 day')
-        LOOP
-            EXECUTE format('DROP TABLE %s', week.name);
-            dropped := dropped + 1;
-        END LOOP;
+    FOR week IN
+        SELECT c.oid::regclass AS name
+        FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+        WHERE parent IN ('passages', 'sentences', 'chunk_attributions')
+            AND i.inhparent = to_regclass(parent)
+            AND CASE WHEN c.relname ~ '_[0-9]{4}w[0-9]{2}$' THEN to_date(right(c.relname, 7), 'IYYY"w"IW') + 7 END
+                <= least(before, now() - interval '1 day')
+    LOOP
+        EXECUTE format('DROP TABLE %s', week.name);
+        dropped := dropped + 1;
     END LOOP;
     RETURN dropped;
 END
@@ -407,7 +416,9 @@ ALTER TABLE ledger
     DROP CONSTRAINT pk_ledger,
     DROP COLUMN incarnation,
     ADD CONSTRAINT pk_ledger PRIMARY KEY (topic, partition, record_offset);
-ALTER TABLE partition_offsets DROP COLUMN incarnation, DROP COLUMN topic_id
+ALTER TABLE partition_offsets DROP COLUMN incarnation, DROP COLUMN topic_id;
+ALTER TABLE interactions DROP CONSTRAINT uq_interactions_id_stored_at;
+ALTER TABLE verdicts DROP CONSTRAINT uq_verdicts_id_scored_at
 """
 
 
@@ -416,7 +427,7 @@ def upgrade() -> None:
         op.execute(statement)
     for table in _PARTITIONED:
         _set_aside(table)
-    for statement in (_PASSAGES, _SENTENCES, _CHUNK_ATTRIBUTIONS):
+    for statement in (_TIMED_KEYS, _PASSAGES, _SENTENCES, _CHUNK_ATTRIBUTIONS):
         op.execute(statement)
     schema = op.get_bind().exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
     for function in (_ENSURE_WEEKS, _DROP_WEEKS):

@@ -1,7 +1,8 @@
 """How cost and memory of exact leave-one-out grow with the context and its passages: `make bench-growth`.
 
 Ours in float32 and bfloat16 beside gasp-rag 0.2.1 in float32, each cell in a process of its own. Writes
-build/bench/growth.json and prints a table.
+build/bench/growth.json and prints a table. What stands in the file already is not measured again: delete it to begin
+anew.
 """
 
 from __future__ import annotations
@@ -32,11 +33,14 @@ def main(threads: Annotated[int, typer.Option(min=1)] = 1, cells: Annotated[int,
     OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     print(f"| context tokens | K | {' | '.join(f'{way}: s, MB' for way in WAYS)} | times as fast |")
     print("|---|---|" + "---|" * (len(WAYS) + 1), flush=True)
-    rows = []
-    for tokens, passages in wanted:
-        rows.append(cell(folder, tokens, passages, threads))
-        OUTPUT.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-        print(line(rows[-1]), flush=True)
+    rows: list[dict[str, float]] = json.loads(OUTPUT.read_text("utf-8")) if OUTPUT.exists() else []
+    measured = {(row["context_tokens"], row["passages"]): row for row in rows if row["threads"] == threads}
+    for size in wanted:
+        if size not in measured:
+            measured[size] = cell(folder, *size, threads)
+            rows.append(measured[size])
+            OUTPUT.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        print(line(measured[size]), flush=True)
 
 
 def line(row: dict[str, float]) -> str:
@@ -48,7 +52,7 @@ def line(row: dict[str, float]) -> str:
 
 def cell(folder: str, context_tokens: int, passages: int, threads: int) -> dict[str, float]:
     """One size, the three ways one after the other."""
-    row: dict[str, float] = {"context_tokens": context_tokens, "passages": passages}
+    row: dict[str, float] = {"context_tokens": context_tokens, "passages": passages, "threads": threads}
     model = load_model(folder, device="cpu")
     small, wanted = (
         composed_exchanges(model, count=1, passages=passages, passage_tokens=tokens, answer_tokens=ANSWER_TOKENS)[0]

@@ -1,7 +1,7 @@
 """Where a worker's time goes: the model, or everything around it. `make bench-pipeline`.
 
-A worker's poll loop settles messages from the embedded broker into the embedded PostgreSQL, two passes each, with the
-packaged model. Time outside the model is what polling, decoding, judging and storing add to it. Writes
+A worker settles messages from the embedded broker into the embedded PostgreSQL, two passes each, with the packaged
+model. Time outside the model is what polling, decoding, judging and storing add to it. Writes
 build/bench/pipeline.json.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -26,17 +25,13 @@ from gasp_core.scorer import GroundingScorer
 from migrations.upgrade import upgrade
 from worker.broker.admin import BrokerAdmin, NewTopic
 from worker.broker.sink import RecordSink
-from worker.broker.source import RecordSource
-from worker.consume import Consumer
-from worker.dead_letters import DeadLetters
 from worker.embedded.broker import embedded_broker
 from worker.embedded.postgres import embedded_postgres
-from worker.engine import Engine
-from worker.ingest import Ingest
 from worker.logs import configure_logs
-from worker.service import register
+from worker.service import Role, run_service
+from worker.settings import Settings, read_settings
 from worker.settlement import Settled
-from worker.store import Store, open_store
+from worker.stop import Stop
 
 SAMPLES = Path("worker/samples.jsonl")
 OUTPUT = Path("build/bench/pipeline.json")
@@ -73,10 +68,17 @@ def main(
         upgrade(url)
         with BrokerAdmin(bootstrap) as admin:
             admin.create_topics([NewTopic(TOPIC, 2), NewTopic(DEAD_LETTERS, 1)])
-        store = stack.enter_context(open_store(url, application_name="gasp-bench"))
-        sink = stack.enter_context(RecordSink(bootstrap))
-        send(sink, messages)
-        wall_s = consume(bootstrap, store, sink, scorer, messages=messages, batch=batch)
+        with RecordSink(bootstrap) as sink:
+            send(sink, messages)
+        settings = read_settings(
+            database_url=url,
+            kafka_bootstrap_servers=bootstrap,
+            topic=TOPIC,
+            dead_letter_topic=DEAD_LETTERS,
+            batch_messages=batch,
+            session_timeout_s=2,
+        )
+        wall_s = consume(settings, scorer, messages=messages)
     outside_s = wall_s - scorer.seconds
     report = {
         "messages": messages,
@@ -102,13 +104,12 @@ def send(sink: RecordSink, messages: int) -> None:
     sink.flush(60)
 
 
-def consume(bootstrap: str, store: Store, sink: RecordSink, scorer: TimedScorer, *, messages: int, batch: int) -> float:
+def consume(settings: Settings, scorer: TimedScorer, *, messages: int) -> float:
     """Settle all messages; gives the seconds from the first batch to the last row."""
-    stop = threading.Event()
+    stop = Stop()
     done = 0
     ended_at = 0.0
-    with ExitStack() as stack:
-        progress = stack.enter_context(Progress())
+    with Progress() as progress:
         task = progress.add_task("settling", total=messages)
 
         def count(settled: Settled) -> None:
@@ -119,29 +120,7 @@ def consume(bootstrap: str, store: Store, sink: RecordSink, scorer: TimedScorer,
                 ended_at = time.monotonic()
                 stop.set()
 
-        source = RecordSource(bootstrap, TOPIC, "bench", session_timeout_ms=2_000, max_poll_records=batch)
-        stack.callback(source.close)
-        ingest = Ingest(
-            store=store,
-            scorer=scorer,
-            scorer_id=register(store, scorer),
-            dead_letters=DeadLetters(sink, DEAD_LETTERS, 1_000_000),
-            max_message_bytes=1_000_000,
-            default_app="default",
-            stop=stop,
-        )
-        engine = stack.enter_context(Engine[Settled](None, 0.1))
-        Consumer(
-            source=source,
-            store=store,
-            ingest=ingest,
-            engine=engine,
-            topic=TOPIC,
-            owner="bench",
-            batch_messages=batch,
-            stop=stop,
-            on_settled=count,
-        ).run()
+        run_service(settings, {Role.CONSUME}, stop, on_settled=count, load=lambda _: scorer)
     return ended_at - (scorer.first_asked_at or ended_at)
 
 

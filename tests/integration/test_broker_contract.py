@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 
 from tests.apache_kafka import ApacheKafka
 from tests.brokers import DEADLINE_S, Broker, Group
+from tests.workers import wait_until
 from worker.broker.admin import BrokerAdmin, Cluster, NewTopic, ping
 from worker.broker.errors import (
     BrokerMisconfigured,
@@ -126,7 +127,7 @@ def test_the_source_knows_the_beginning_the_end_and_its_generation(broker: Broke
     assert (source.generation(), source.end_offset(0)) == (-1, None)
     broker.send(topic, [b"a", b"b", b"c"])
     group.run(lambda: len(group.records) == 3)
-    assert source.beginning_offset(0) == 0
+    assert source.extent().beginnings == {0: 0}
     assert source.end_offset(0) == 3
     assert source.generation() >= 0
 
@@ -184,7 +185,7 @@ def test_a_missing_topic_is_named_and_never_created_in_passing(broker: Broker) -
         with pytest.raises(TopicMissing, match=topic):
             sink.send(topic, b"value")
         with pytest.raises(TopicMissing, match=topic):
-            admin.end_offsets(topic)
+            admin.extent(topic)
         with pytest.raises(TopicMissing, match=topic):
             admin.topic_partitions(topic)
 
@@ -192,12 +193,13 @@ def test_a_missing_topic_is_named_and_never_created_in_passing(broker: Broker) -
 def test_beginning_and_end_offsets_are_exact(broker: Broker) -> None:
     topic = broker.create_topic(partitions=2)
     with BrokerAdmin(broker.bootstrap) as admin, RecordSink(broker.bootstrap) as sink:
-        assert (admin.beginning_offsets(topic), admin.end_offsets(topic)) == ({0: 0, 1: 0}, {0: 0, 1: 0})
+        extent = admin.extent(topic)
+        assert (extent.beginnings, extent.ends) == ({0: 0, 1: 0}, {0: 0, 1: 0})
         for size in (1, 7, 30):
             sent = [sink.send(topic, b"value", key=b"always the same") for _ in range(size)]
             sink.flush(DEADLINE_S)
         partition = sent[0].result().partition
-        assert admin.end_offsets(topic) == {partition: 38, 1 - partition: 0}
+        assert admin.extent(topic).ends == {partition: 38, 1 - partition: 0}
 
 
 def test_ping_tells_who_answers(broker: Broker) -> None:
@@ -386,14 +388,20 @@ def test_a_topic_that_cannot_be_created_says_why(apache: Broker) -> None:
 
 
 @pytest.mark.kafka
-def test_an_offset_that_is_not_there_becomes_the_beginning(apache: Broker) -> None:
+def test_a_partition_whose_offset_is_not_there_is_handed_back_to_be_placed(apache: Broker) -> None:
     """The embedded broker says nothing about such an offset, and nothing comes until it is reached."""
     topic = apache.create_topic()
     apache.send(topic, [b"only"])
     with closing(Group(lambda: apache.source(topic), positions={0: 999})) as group:
-        group.join()
+        source = group.join()
+        group.run(lambda: source.assignment() == {0} and not source.paused())
+        generation = source.generation()
+        wait_until(lambda: source.poll(0.1) == [] and source.paused() == {0}, what="the partition to be paused")
+        assert source.take_rebalance() == Rebalance(assigned=frozenset({0}), revoked=frozenset({0}))
+        source.seek(0, 0)
+        source.resume([0])
         group.run(lambda: group.records)
-        assert group.records[0].offset == 0
+        assert source.generation() == generation
 
 
 @pytest.mark.kafka

@@ -18,15 +18,21 @@ from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.models import save_model
 from tests.workers import wait_until
+from worker.backoff import Patience
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
+from worker.claims import Claim, Position
 from worker.consume import Consumer
 from worker.dead_letters import DeadLetters
 from worker.engine import Engine
 from worker.ingest import Ingest
+from worker.instruments import Instruments
+from worker.placement import Placement
 from worker.records import Record
+from worker.scoring import Scoring
 from worker.service import register
 from worker.settlement import Advance, Outcome, Settled, Settlement
+from worker.stop import Stop
 from worker.store import Store
 
 MESSAGES = 12
@@ -86,7 +92,7 @@ def gated_model(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
 @contextmanager
 def running(broker: Broker, store: Store, model: LanguageModel) -> Iterator[Loop]:
     """Messages in a topic, and a consumer on it."""
-    stop = threading.Event()
+    stop, instruments = Stop(), Instruments()
     topic, dead_letter_topic = broker.create_topic(), broker.create_topic()
     broker.send(topic, [json.dumps(exchange(number)).encode() for number in range(MESSAGES)])
     scorer = GatedScorer(model)
@@ -97,25 +103,38 @@ def running(broker: Broker, store: Store, model: LanguageModel) -> Iterator[Loop
         )
         stack.callback(source.close)
         loop = Loop(source, scorer, register(store, scorer), topic, dead_letter_topic)
+        patience = Patience(stop, instruments, part="test", within_s=60)
         ingest = Ingest(
             store=store,
-            scorer=scorer,
+            scoring=Scoring(scorer, instruments.metrics),
             scorer_id=loop.scorer_id,
             dead_letters=DeadLetters(sink, dead_letter_topic, 1_000_000),
             max_message_bytes=1_000_000,
             default_app="default",
-            stop=stop,
+            patience=patience,
+            metrics=instruments.metrics,
+        )
+        placement = Placement(
+            source=source,
+            store=store,
+            topic=topic,
+            owner="test",
+            first_start="earliest",
+            insist_after_s=60,
+            instruments=instruments,
         )
         engine = stack.enter_context(Engine[Settled](None, 0.1))
         consumer = Consumer(
             source=source,
-            store=store,
+            placement=placement,
             ingest=ingest,
             engine=engine,
             topic=topic,
-            owner="test",
             batch_messages=BATCH,
+            batch_bytes=1_000_000,
             stop=stop,
+            patience=patience,
+            instruments=instruments,
             on_settled=loop.settled.append,
         )
         thread = threading.Thread(target=consumer.run)
@@ -155,7 +174,10 @@ def test_a_worker_that_no_longer_owns_a_partition_writes_nothing_of_it_and_goes_
             Settlement(Record(loop.topic, 0, offset, None, None), Outcome.DEAD_LETTERED, "null_value")
             for offset in range(6)
         ]
-        store.settle(loop.scorer_id, others, [Advance(loop.topic, 0, 0, 6)])
+        extent = loop.source.extent()
+        other = Claim(loop.topic, 0, "another", loop.source.generation(), 0, 0, extent.topic_id)
+        assert store.claim_partition(other) == Position(0)
+        store.settle(loop.scorer_id, others, [Advance(loop.topic, 0, 0, 6, "another", other.generation)])
         loop.scorer.gate.set()
         wait_until(lambda: loop.outcomes() == MESSAGES - 6, what="the rest")
     assert loop.settled[0].fenced == ((loop.topic, 0),)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from worker import backoff
-from worker.backoff import LONGEST_PAUSE_S, outlast, pause_s
+from worker.backoff import LONGEST_PAUSE_S, Patience, pause_s
 from worker.broker.errors import BrokerMisconfigured, BrokerUnavailable
 from worker.errors import Stopped
+from worker.instruments import Instruments
+from worker.stop import Stop
 from worker.store import StoreUnavailable
+
+
+def patience(stop: Stop) -> Patience:
+    return Patience(stop, Instruments(), part="test", within_s=60)
 
 
 def test_a_transient_fault_is_tried_again_until_it_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +26,7 @@ def test_a_transient_fault_is_tried_again_until_it_has_passed(monkeypatch: pytes
             raise faults.pop()
         return "done"
 
-    assert outlast(action, name="test", stop=threading.Event()) == "done"
+    assert patience(Stop()).outlast(action, name="test") == "done"
     assert faults == []
 
 
@@ -31,18 +35,18 @@ def test_a_permanent_fault_is_raised_at_once() -> None:
         raise BrokerMisconfigured("no such user")
 
     with pytest.raises(BrokerMisconfigured):
-        outlast(action, name="test", stop=threading.Event())
+        patience(Stop()).outlast(action, name="test")
 
 
 def test_a_stop_ends_the_waiting() -> None:
-    stop = threading.Event()
+    stop = Stop()
     stop.set()
 
     def action() -> None:
         raise StoreUnavailable("away")
 
     with pytest.raises(Stopped):
-        outlast(action, name="test", stop=stop)
+        patience(stop).outlast(action, name="test")
 
 
 def test_pauses_grow_are_jittered_and_have_an_end() -> None:

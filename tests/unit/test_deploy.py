@@ -24,7 +24,7 @@ RUNBOOK = (DEPLOY / "runbook.md").read_text("utf-8")
 EXAMPLE = (DEPLOY / ".env.example").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
-COMMANDS = {"run", "migrate", "topics", "replay", "status", "check", "demo"}
+COMMANDS = {"run", "migrate", "topics", "replay", "status", "check", "demo", "dlq", "retention", "rescore"}
 OURS = {"migrate", "topics", "worker"}
 # Read by gasp_core, which is used without the worker's settings as well.
 CORE_VARIABLES = {"GASP_CACHE_DIR"}

@@ -69,3 +69,66 @@ def test_a_share_of_zero_leaves_attribution_to_the_gaps() -> None:
     ledger = ShareLedger(0.0)
     ledger.spent(inline_s=5.0)
     assert not ledger.attribution_is_behind()
+
+
+def test_a_background_source_has_its_turn_once_attribution_has_nothing_left() -> None:
+    order: list[str] = []
+    done = threading.Event()
+
+    def attribute() -> bool:
+        order.append("attribution")
+        return order.count("attribution") <= 3
+
+    def rescore() -> bool:
+        order.append("rescoring")
+        done.set()
+        return False
+
+    with Engine[int](attribute, 0.1, (rescore,)):
+        assert done.wait(WAIT_S)
+    assert order[:5] == ["attribution"] * 4 + ["rescoring"]
+
+
+def test_inline_work_that_comes_meanwhile_goes_before_more_of_the_background() -> None:
+    order: list[str] = []
+    done = threading.Event()
+
+    def inline() -> int:
+        order.append("inline")
+        return 1
+
+    def first() -> bool:
+        order.append("first")
+        if len(order) == 1:
+            engine.submit(inline)
+        return len(order) == 1
+
+    def second() -> bool:
+        order.append("second")
+        done.set()
+        return False
+
+    engine = Engine[int](None, 0.1, (first, second))
+    with engine:
+        assert done.wait(WAIT_S)
+    assert order == ["first", "inline", "first", "second"]
+
+
+def test_a_background_source_does_not_run_while_inline_work_waits_behind_attribution() -> None:
+    order: list[str] = []
+    done = threading.Event()
+
+    def attribute() -> bool:
+        order.append("attribution")
+        future = engine.submit(lambda: order.append("inline"))
+        future.add_done_callback(lambda _: done.set())
+        return False
+
+    def rescore() -> bool:
+        order.append("rescoring")
+        return True
+
+    engine = Engine[None](attribute, 0.0, (rescore,))
+    with engine:
+        assert done.wait(WAIT_S)
+    assert order[:2] == ["attribution", "inline"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from worker.errors import SettingsError
@@ -54,3 +56,48 @@ def test_missing_settings_are_all_named(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(SettingsError) as caught:
         read_settings()
     assert [line.split(":")[0] for line in str(caught.value).splitlines()] == list(GOOD)
+
+
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder as Kubernetes mounts it: the names lead to a hidden folder beside them."""
+    hidden = tmp_path / "..data"
+    hidden.mkdir()
+    for name, value in GOOD.items():
+        monkeypatch.delenv(name, raising=False)
+        (hidden / name.lower()).write_text(f"{value}\n")
+        (tmp_path / name.lower()).symlink_to(Path("..data") / name.lower())
+    monkeypatch.setenv("GASP_SECRETS_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_settings_may_stand_in_files(secrets: Path) -> None:
+    settings = read_settings()
+    assert settings.database == "postgresql+psycopg://auditor:s3cret@db/gasp"
+    assert settings.kafka_bootstrap_servers == "broker:9092"
+    assert settings.secrets_dir == secrets
+    assert "s3cret" not in repr(settings)
+
+
+@pytest.mark.usefixtures("secrets")
+def test_the_environment_wins_over_a_file(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "other:9092")
+    assert read_settings().kafka_bootstrap_servers == "other:9092"
+
+
+@pytest.mark.parametrize("content", [b"mysql://auditor:s3cret@db/gasp", b"s3cret\xff"])
+def test_a_wrong_value_in_a_file_is_named_without_it(secrets: Path, content: bytes) -> None:
+    (secrets / "..data" / "gasp_database_url").write_bytes(content)
+    with pytest.raises(SettingsError, match=r"^GASP_(DATABASE_URL|SECRETS_DIR): ") as caught:
+        read_settings()
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "file"])
+def test_a_folder_of_secrets_that_is_none_is_refused(
+    environment: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "file").touch()
+    environment.setenv("GASP_SECRETS_DIR", str(tmp_path / name))
+    with pytest.raises(SettingsError, match=r"^GASP_SECRETS_DIR: there is no such folder$"):
+        read_settings()

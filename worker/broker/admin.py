@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,6 +37,18 @@ class Created:
 
     created: tuple[str, ...]
     existing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What a topic holds: for each partition the first offset that is left, and the one after the last record.
+
+    ``topic_id`` is another one when a topic was deleted and created again; None if the broker tells none.
+    """
+
+    topic_id: str | None
+    beginnings: Mapping[int, int]
+    ends: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +95,33 @@ class BrokerAdmin:
 
     def topic_partitions(self, topic: str) -> list[int]:
         """The numbers of the topic's partitions, ascending. Raises TopicMissing."""
-        with translated(f"cannot ask for topic {topic}"):
-            (facts,) = self._admin.describe_topics([topic])
-            kind = kafka_errors.for_code(facts["error_code"])
-            if kind is kafka_errors.UnknownTopicOrPartitionError:
-                raise TopicMissing(topic)
-            if kind is not kafka_errors.NoError:
-                raise kind
-        return sorted(partition["partition_index"] for partition in facts["partitions"])
+        return _partitions(self._describe(topic))
 
-    def beginning_offsets(self, topic: str) -> dict[int, int]:
-        """The first offset that each partition still has. Raises TopicMissing."""
-        return self._offsets(topic)[0]
+    def extent(self, topic: str) -> Extent:
+        """What the topic holds now. Raises TopicMissing."""
+        facts = self._describe(topic)
+        places = [TopicPartition(topic, partition) for partition in _partitions(facts)]
+        with self._asking(f"cannot ask for the offsets of topic {topic}") as consumer:
+            beginnings = consumer.beginning_offsets(places, self._timeout_ms)
+            ends = consumer.end_offsets(places, self._timeout_ms)
+            ends |= _high_watermarks(consumer, ends, self._timeout_ms / 1000)
+        topic_id = str(facts["topic_id"] or _NO_TOPIC_ID)
+        return Extent(
+            None if topic_id == _NO_TOPIC_ID else topic_id,
+            beginnings=_by_partition(beginnings),
+            ends=_by_partition(ends),
+        )
 
-    def end_offsets(self, topic: str) -> dict[int, int]:
-        """The offset after the last record of each partition. Raises TopicMissing."""
-        return self._offsets(topic)[1]
+    def offsets_since(self, topic: str, moment: datetime) -> dict[int, int]:
+        """The first offset of each partition whose record is not older than ``moment``; a partition may have none.
+
+        Raises TopicMissing.
+        """
+        since_ms = int(moment.timestamp() * 1000)
+        asked = {TopicPartition(topic, partition): since_ms for partition in self.topic_partitions(topic)}
+        with self._asking(f"cannot ask for the offsets of topic {topic} by time") as consumer:
+            found = consumer.offsets_for_times(asked, self._timeout_ms)
+        return _by_partition({place: at.offset for place, at in found.items() if at is not None})
 
     def ping(self) -> Cluster:
         """Ask the broker who it is."""
@@ -115,19 +141,28 @@ class BrokerAdmin:
     ) -> None:
         self.close()
 
-    def _offsets(self, topic: str) -> tuple[dict[int, int], dict[int, int]]:
-        places = [TopicPartition(topic, partition) for partition in self.topic_partitions(topic)]
+    def _describe(self, topic: str) -> dict[str, Any]:
+        with translated(f"cannot ask for topic {topic}"):
+            (facts,) = self._admin.describe_topics([topic])
+            kind = kafka_errors.for_code(facts["error_code"])
+            if kind is kafka_errors.UnknownTopicOrPartitionError:
+                raise TopicMissing(topic)
+            if kind is not kafka_errors.NoError:
+                raise kind
+            described: dict[str, Any] = facts
+        return described
+
+    @contextmanager
+    def _asking(self, action: str) -> Iterator[KafkaConsumer]:
+        """A consumer outside any group, for questions about offsets."""
         # The least that a fetch can ask for: only the high watermarks in its answer matter.
         least = {"fetch_max_wait_ms": 1, "fetch_max_bytes": 1, "max_partition_fetch_bytes": 1, "metrics_enabled": False}
         consumer, client = open_client(KafkaConsumer, {**self._settings, **least, "enable_auto_commit": False})
         try:
-            with translated(f"cannot ask for the offsets of topic {topic}"):
-                beginnings = consumer.beginning_offsets(places, self._timeout_ms)
-                ends = consumer.end_offsets(places, self._timeout_ms)
-                ends |= _high_watermarks(consumer, ends, self._timeout_ms / 1000)
+            with translated(action):
+                yield consumer
         finally:
             client.close()
-        return _by_partition(beginnings), _by_partition(ends)
 
 
 def ping(bootstrap: str, *, timeout_s: float = PING_TIMEOUT_S, security: Mapping[str, object] | None = None) -> Cluster:
@@ -139,6 +174,7 @@ def ping(bootstrap: str, *, timeout_s: float = PING_TIMEOUT_S, security: Mapping
         return admin.ping()
 
 
+_NO_TOPIC_ID = str(uuid.UUID(int=0))
 _ALREADY_EXISTS = kafka_errors.TopicAlreadyExistsError.errno
 
 
@@ -148,6 +184,10 @@ def _request(topic: NewTopic) -> dict[str, Any]:
         "replication_factor": topic.replication,
         "configs": dict(topic.config),
     }
+
+
+def _partitions(facts: Mapping[str, Any]) -> list[int]:
+    return sorted(partition["partition_index"] for partition in facts["partitions"])
 
 
 def _cause(answer: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from kafka import errors
 from kafka.net.compat import KafkaNetClient
 
+from worker.broker.connections import Connections, TlsWantedError, hung_up, lasting_fault
 from worker.broker.errors import BrokerError, BrokerMisconfigured, BrokerUnavailable
 from worker.broker.sockets import DIRECT, Loop
 
@@ -20,8 +21,13 @@ OPEN_TIMEOUT_S = 5.0
 REQUEST_TIMEOUT_S = 10.0
 
 _REMEDIES: dict[type[Exception], str] = {
-    errors.SaslAuthenticationFailedError: "the broker refused the user or password",
-    errors.UnsupportedSaslMechanismError: "the broker does not offer this SASL mechanism",
+    errors.SaslAuthenticationFailedError: (
+        "the broker refused the user or password; look at GASP_KAFKA_SASL_USERNAME and GASP_KAFKA_SASL_PASSWORD"
+    ),
+    errors.UnsupportedSaslMechanismError: (
+        "the broker does not offer this SASL mechanism; look at GASP_KAFKA_SASL_MECHANISM"
+    ),
+    errors.IllegalSaslStateError: "this address takes no user and password; look at GASP_KAFKA_SECURITY_PROTOCOL",
     errors.TopicAuthorizationFailedError: "not allowed to use the topic; grant it to this user",
     errors.GroupAuthorizationFailedError: "not allowed to use the consumer group; grant it to this user",
     errors.AuthorizationError: "not allowed; grant it to this user",
@@ -33,8 +39,12 @@ _REMEDIES: dict[type[Exception], str] = {
     errors.UnsupportedCodecError: "records are compressed in a way that this client has no library for",
     errors.UnsupportedVersionError: "the broker is too old for this client",
     errors.KafkaConfigurationError: "a Kafka setting is wrong",
-    ssl.SSLError: "the TLS settings do not work",
-    FileNotFoundError: "a file of the TLS settings is missing",
+    TlsWantedError: "this address speaks TLS; look at GASP_KAFKA_SECURITY_PROTOCOL",
+    ssl.SSLCertVerificationError: (
+        "the broker's certificate does not pass; look at GASP_KAFKA_SSL_CAFILE and at the host name"
+    ),
+    ssl.SSLError: "TLS does not come about; look at the files in GASP_KAFKA_SSL_*",
+    FileNotFoundError: "a file of the TLS settings is missing; look at GASP_KAFKA_SSL_*",
 }
 
 
@@ -74,21 +84,29 @@ def open_client(kind: Callable[..., T], settings: Mapping[str, Any]) -> tuple[T,
     Raises BrokerUnavailable or BrokerMisconfigured.
     """
     opened: list[KafkaNetClient] = []
+    made: list[Connections] = []
 
     def network_client(**config: object) -> KafkaNetClient:
-        client = KafkaNetClient(net=Loop(**config), **config)
+        net = Loop(**config)
+        connections = Connections(net, **config)
+        client = KafkaNetClient(net=net, manager=connections)
         client.cluster.config["allow_auto_create_topics"] = False
+        made.append(connections)
         opened.append(client)
         return client
 
     try:
         return kind(**settings, kafka_client=network_client), opened[0]
     except Exception as error:
+        ended = [connections.last_fault for connections in made]
         for client in opened:
             client.close()
         action = f"cannot connect to Kafka at {settings['bootstrap_servers']}"
-        if isinstance(error, (ValueError, TypeError)):
+        if isinstance(error, (ValueError, TypeError)) and not is_understood(error):
             raise BrokerMisconfigured(f"{action}: the address or another setting is wrong") from error
+        if any(map(hung_up, ended)) and isinstance(error, errors.KafkaTimeoutError):
+            message = f"{action}: it hangs up; is GASP_KAFKA_SECURITY_PROTOCOL the one of this address?"
+            raise BrokerUnavailable(message) from error
         raise broker_error(error, action) from error
 
 
@@ -98,12 +116,19 @@ def broker_error(error: Exception, action: str) -> BrokerError:
     What is not known to need a person counts as transient. Only the error's type is named: kafka-python quotes
     the bytes of a record that it fails to decode.
     """
+    error = lasting_fault(error) or error
     for kind, remedy in _REMEDIES.items():
         if isinstance(error, kind):
-            return BrokerMisconfigured(f"{action}: {remedy} ({type(error).__name__})")
+            return BrokerMisconfigured(f"{action}: {remedy} ({_named(error)})")
     if isinstance(error, errors.KafkaTimeoutError):
         return BrokerUnavailable(f"{action}: no answer in time; is it running, and are address and security right?")
     return BrokerUnavailable(f"{action} ({type(error).__name__})")
+
+
+def _named(error: Exception) -> str:
+    """The error's type, and what OpenSSL says of its reason."""
+    reason = getattr(error, "verify_message", None) or getattr(error, "reason", None)
+    return f"{type(error).__name__}: {reason}" if isinstance(error, ssl.SSLError) and reason else type(error).__name__
 
 
 @contextmanager

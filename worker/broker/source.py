@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 from kafka.net.compat import KafkaNetClient
 from kafka.structs import MemberState, OffsetAndMetadata
 
-from worker.broker.admin import BrokerAdmin
-from worker.broker.client import broker_error, connection_settings, is_understood, open_client, translated
+from worker.broker.admin import BrokerAdmin, Extent
+from worker.broker.client import broker_error, connection_settings, is_understood, open_client
 from worker.broker.errors import RecordsUnreadable
 from worker.broker.rebalance import Listener, Ownership, Rebalance, keep_join
 from worker.broker.unreadable import find_unreadable
@@ -59,15 +60,21 @@ class RecordSource:
         max_poll_records: int = 500,
         fetch_max_bytes: int = 32 * 1024 * 1024,
         partition_fetch_max_bytes: int = 4 * 1024 * 1024,
+        instance_id: str | None = None,
         security: Mapping[str, object] | None = None,
     ) -> None:
-        """Connect and subscribe. Raises BrokerUnavailable within seconds, TopicMissing, BrokerMisconfigured."""
+        """Connect and subscribe. Raises BrokerUnavailable within seconds, TopicMissing, BrokerMisconfigured.
+
+        With an ``instance_id`` the member is static: a restart within the session timeout moves no partition, and so
+        closing does not leave the group.
+        """
         self.topic = topic
         self._bootstrap = bootstrap
         self._security = security
         self._settings: dict[str, Any] = {
             **connection_settings(bootstrap, client_id, security),
             "group_id": group,
+            "group_instance_id": instance_id,
             "session_timeout_ms": session_timeout_ms,
             "heartbeat_interval_ms": min(3_000, session_timeout_ms // 4),
             "max_poll_interval_ms": max_poll_interval_ms,
@@ -78,7 +85,8 @@ class RecordSource:
             "partition_assignment_strategy": [CooperativeStickyAssignor],
             # kafka-python's defaults lose data or create topics in passing.
             "enable_auto_commit": False,
-            "auto_offset_reset": "earliest",
+            # An offset that is gone is for the caller to note, not to be passed over in silence.
+            "auto_offset_reset": "none",
             "allow_auto_create_topics": False,
             "isolation_level": "read_committed",
             "metrics_enabled": False,
@@ -106,6 +114,9 @@ class RecordSource:
             _raise_parked_error(consumer)
             keep_join(consumer)
             fetched = consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
+        except (OffsetOutOfRangeError, NoOffsetForPartitionError) as error:
+            self._misplace(error)
+            return []
         except Exception as error:
             raise self._recover(error) from error
         self._note_reachability()
@@ -130,7 +141,8 @@ class RecordSource:
     def seek(self, partition: int, offset: int) -> None:
         """Read on from ``offset``. A partition that is not ours is left alone, here and in ``pause`` and ``resume``.
 
-        An offset that retention has passed, or that is not there yet, becomes the beginning of the partition.
+        A partition whose offset turns out not to be there, because retention has passed it, is reported as revoked
+        and assigned anew.
         """
         if self._consumer and partition in self.assignment():
             self._consumer.seek(TopicPartition(self.topic, partition), offset)
@@ -151,17 +163,15 @@ class RecordSource:
         """Those of our partitions that return no records."""
         return frozenset(place.partition for place in self._consumer.paused()) if self._consumer else frozenset()
 
-    def beginning_offset(self, partition: int) -> int:
-        """The first offset that retention has left. Asks the broker. Raises BrokerUnavailable."""
-        place = TopicPartition(self.topic, partition)
-        consumer = self._consumer or self._open()
-        with translated(f"cannot ask for the beginning of {self.topic}[{partition}]"):
-            return int(consumer.beginning_offsets([place], timeout_ms=int(QUESTION_TIMEOUT_S * 1000))[place])
-
-    def broker_end_offset(self, partition: int) -> int:
-        """The offset after the last record, as the broker says now. Raises BrokerUnavailable, TopicMissing."""
+    def extent(self) -> Extent:
+        """What the topic holds now. Asks the broker. Raises BrokerUnavailable, TopicMissing."""
         with BrokerAdmin(self._bootstrap, security=self._security) as admin:
-            return admin.end_offsets(self.topic)[partition]
+            return admin.extent(self.topic)
+
+    def offsets_since(self, moment: datetime) -> dict[int, int]:
+        """The first offset of each partition that is not older than ``moment``, where there is one. Raises as above."""
+        with BrokerAdmin(self._bootstrap, security=self._security) as admin:
+            return admin.offsets_since(self.topic, moment)
 
     def end_offset(self, partition: int) -> int | None:
         """The offset after the last record, as of the last fetch; None before the first one."""
@@ -186,6 +196,12 @@ class RecordSource:
         """The group's generation that we belong to; -1 outside the group."""
         return int(self._consumer.group_metadata().generation_id) if self._consumer else -1
 
+    def problem(self) -> str | None:
+        """Why nothing can be read at the moment, or None."""
+        if self.generation() < 0:
+            return "not a member of the consumer group yet"
+        return None if self._reachable else "the broker is away"
+
     def close(self, *, leave: bool = True) -> None:
         """Leave the group, so that others take over at once, and disconnect. Takes a few seconds at the most.
 
@@ -209,6 +225,14 @@ class RecordSource:
         _wait_for_metadata(client, self.topic)
         self._consumer, self._client, self._member_id = consumer, client, ""
         return consumer
+
+    def _misplace(self, error: OffsetOutOfRangeError | NoOffsetForPartitionError) -> None:
+        """Hand partitions whose offset is not there back to the caller, to be placed anew."""
+        partitions = sorted(place.partition for place in error.args[0])
+        log.warning("kafka_offset_missing", topic=self.topic, partitions=partitions)
+        self.pause(partitions)
+        self._ownership.lose(partitions)
+        self._ownership.gain(partitions)
 
     def _recover(self, error: Exception) -> Exception:
         """Close the consumer; return what to raise."""
@@ -273,8 +297,10 @@ def _raise_parked_error(consumer: KafkaConsumer) -> None:
     kafka-python keeps it for its next poll, but forgets it if the partition was paused or sought meanwhile, and then
     spins for ever on a batch that is used up.
     """
-    parked = getattr(consumer._fetcher, "_next_in_line_exception_metadata", None)  # noqa: SLF001 - nothing public tells
+    fetcher = consumer._fetcher  # noqa: SLF001 - nothing public tells
+    parked = getattr(fetcher, "_next_in_line_exception_metadata", None)
     if parked is not None:
+        fetcher._next_in_line_exception_metadata = None  # noqa: SLF001
         raise parked.exception
 
 

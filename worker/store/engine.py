@@ -13,8 +13,9 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine, create_engine
 
 from migrations.database_url import engine_url
-from worker.store.errors import StoreConflict, StoreNotReady
+from worker.store.errors import StoreConflict, StoreNotReady, StoreUnavailable, WeekMissing
 from worker.store.faults import translated
+from worker.store.weeks import AHEAD_DAYS, ensure_weeks
 
 Result = TypeVar("Result")
 
@@ -24,6 +25,9 @@ _POOL_SIZE = 4
 _POOL_OVERFLOW = 4
 _ATTEMPTS = 5
 _LONGEST_PAUSE_S = 0.05
+
+# PostgreSQL's code for a write on a server, or in a session, that only reads.
+_READ_ONLY = "25006"
 
 _SERVER_SETTINGS = {
     "statement_timeout": "60s",
@@ -70,15 +74,22 @@ def open_engine(url: str, *, application_name: str) -> Engine:
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
     """One transaction, committed on leaving without an error. Raises StoreError and nothing of the driver's."""
-    with translated(engine.url), engine.begin() as connection:
-        yield connection
+    try:
+        with translated(engine.url), engine.begin() as connection:
+            yield connection
+    except StoreUnavailable as error:
+        if error.sqlstate == _READ_ONLY:
+            # After a failover the server that writes is another one, and these connections would never find it.
+            engine.dispose()
+        raise
 
 
 def transact(engine: Engine, work: Callable[[Connection], Result]) -> Result:
-    """Run ``work`` in one transaction and return its result; run it again if it met another transaction.
+    """Run ``work`` in one transaction and return its result.
 
-    ``work`` may therefore run several times and must not change anything outside the database. Raises StoreError;
-    StoreConflict if every attempt met another one.
+    It is run again if it met another transaction, or if a week was missing, which is then made. ``work`` may therefore
+    run several times and must not change anything outside the database. Raises StoreError; StoreConflict if every
+    attempt met another one.
     """
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -86,5 +97,8 @@ def transact(engine: Engine, work: Callable[[Connection], Result]) -> Result:
                 return work(connection)
         except StoreConflict:
             time.sleep(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311 - spreads the attempts, guards nothing
+        except WeekMissing:
+            with transaction(engine) as connection:
+                ensure_weeks(connection, AHEAD_DAYS)
     with transaction(engine) as connection:
         return work(connection)

@@ -2,7 +2,9 @@
 
     StoreError
     ├── StoreUnavailable    passes by itself: back off and try the same again
-    │   └── StoreConflict   another transaction was quicker; the store has tried again several times already
+    │   ├── StoreConflict   another transaction was quicker; the store has tried again several times already
+    │   ├── StoreBusy       another session kept a table or row locked for longer than we wait
+    │   └── WeekMissing     the tables of the row's week are not there; the store has made those from now on already
     ├── StoreNotReady       somebody must act: not migrated, no such database, no right, wrong password, bad URL
     └── StoreRejected       the data can never be stored as it is
 
@@ -26,6 +28,14 @@ class StoreUnavailable(StoreError):  # noqa: N818 - named for the state it repor
 
 class StoreConflict(StoreUnavailable):
     """Two transactions met: a deadlock, or one inserted or deleted what the other counted on. Nothing was written."""
+
+
+class StoreBusy(StoreUnavailable):
+    """Somebody else uses what was to be changed, and did not finish while we waited. Nothing was written."""
+
+
+class WeekMissing(StoreUnavailable):
+    """No table takes rows of that time: the weeks were not made ahead, or retention has passed. Nothing was written."""
 
 
 class StoreNotReady(StoreError):  # noqa: N818 - as StoreUnavailable

@@ -11,7 +11,15 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from migrations.database_url import without_secrets
-from worker.store.errors import StoreConflict, StoreError, StoreNotReady, StoreRejected, StoreUnavailable
+from worker.store.errors import (
+    StoreBusy,
+    StoreConflict,
+    StoreError,
+    StoreNotReady,
+    StoreRejected,
+    StoreUnavailable,
+    WeekMissing,
+)
 
 # Keys that two workers can fill at the same moment, and rows that retention can delete, without anyone being wrong.
 _CONTENDED = {
@@ -22,8 +30,10 @@ _CONTENDED = {
     "uq_scorers_identity",
     "fk_verdicts_interaction_pk_interactions",
     "fk_ledger_interaction_pk_interactions",
+    "fk_rescore_jobs_interaction_pk_interactions",
 }
-# The classes of PostgreSQL's error codes: the first two characters.
+_CHECK_VIOLATION = "23514"
+# PostgreSQL's error codes, or their classes: the first two characters.
 _ERRORS_BY_SQLSTATE: dict[str, type[StoreError]] = {
     "08": StoreUnavailable,  # connection exception
     "22": StoreRejected,  # data exception
@@ -36,10 +46,37 @@ _ERRORS_BY_SQLSTATE: dict[str, type[StoreError]] = {
     "42": StoreNotReady,  # no such table, no right to it
     "53": StoreUnavailable,  # out of disk, memory or connections
     "54": StoreRejected,  # over a limit of the program, such as an index entry's size
-    "55": StoreUnavailable,  # lock not available, object in use
+    "55": StoreUnavailable,  # object in use
+    "55P03": StoreBusy,  # lock not available
     "57": StoreUnavailable,  # cancelled by a timeout, shutting down, starting up
     "58": StoreUnavailable,  # input/output error
     "XX": StoreUnavailable,  # internal error
+}
+
+# What the driver says of a connection that these settings never get, by what to do about it.
+_HOPELESS = {
+    "look at sslmode and sslrootcert in GASP_DATABASE_URL, and at the host name": (
+        "certificate verify failed",
+        "does not match host name",
+        "server does not support SSL",
+        "root certificate file",
+    ),
+    "look at sslcert and sslkey in GASP_DATABASE_URL": (
+        "certificate file",
+        "private key file",
+        "alert unknown ca",
+        "alert certificate required",
+        "requires a valid client certificate",
+        "certificate authentication failed",
+    ),
+    "look at sslmode in GASP_DATABASE_URL": ("no encryption", "sslmode"),
+    "look at the options of GASP_DATABASE_URL": ("invalid connection option", 'invalid "ssl'),
+    "look at user, password and database in GASP_DATABASE_URL": (
+        "password authentication failed",
+        "does not exist",
+        "no password supplied",
+        "no pg_hba.conf entry",
+    ),
 }
 
 
@@ -74,7 +111,10 @@ def _from_driver(cause: psycopg.Error, url: URL) -> StoreError:
         return _without_sqlstate(cause, url)
     if constraint in _CONTENDED:
         return StoreConflict(f"another transaction was quicker: {constraint}", sqlstate=sqlstate)
-    kind = _ERRORS_BY_SQLSTATE.get(sqlstate[:2], StoreError)
+    if sqlstate == _CHECK_VIOLATION and constraint is None:
+        # Every check of ours has a name; without one it is "no partition of relation found for row".
+        return WeekMissing(f"no week takes the row: table {cause.diag.table_name}", sqlstate=sqlstate)
+    kind = _ERRORS_BY_SQLSTATE.get(sqlstate) or _ERRORS_BY_SQLSTATE.get(sqlstate[:2], StoreError)
     if kind is StoreRejected:
         named = f", constraint {constraint}" if constraint else ""
         return StoreRejected(f"refused: {type(cause).__name__}{named}", sqlstate=sqlstate, constraint=constraint)
@@ -83,7 +123,8 @@ def _from_driver(cause: psycopg.Error, url: URL) -> StoreError:
 
 def _without_sqlstate(cause: psycopg.Error, url: URL) -> StoreError:
     """Failures on this side of the wire. Those of connecting name host and reason, which an operator needs."""
-    if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
+    unknown_option = isinstance(cause, psycopg.ProgrammingError) and str(cause).startswith("invalid connection option")
+    if unknown_option or isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
         return _connection_error(without_secrets(" ".join(str(cause).split()), url))
     if isinstance(cause, psycopg.DataError):
         return StoreRejected(f"a value cannot be sent to the database: {type(cause).__name__}")
@@ -92,6 +133,7 @@ def _without_sqlstate(cause: psycopg.Error, url: URL) -> StoreError:
 
 def _connection_error(message: str) -> StoreError:
     """A refused log-in reaches us as text: the protocol's code is lost where several addresses were tried."""
-    hopeless = ("password authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry")
-    kind = StoreNotReady if any(phrase in message for phrase in hopeless) else StoreUnavailable
-    return kind(message)
+    for remedy, phrases in _HOPELESS.items():
+        if any(phrase in message for phrase in phrases):
+            return StoreNotReady(f"{message}; {remedy}")
+    return StoreUnavailable(message)

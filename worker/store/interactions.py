@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, LargeBinary, Text, and_, exists, select, update
 
+from gasp_core.grounding import Exchange, Passage
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
-from worker.store.revisions import ContentKey, Judged, NewRevision, RevisionPlan, StoredRevision
+from worker.store.revisions import ContentKey, NewRevision, RevisionPlan, StoredRevision
 from worker.store.tables import interactions, passages, verdicts
 
 _INTERACTION_COLUMNS = (
@@ -78,7 +80,7 @@ def write_revisions(connection: Connection, plan: RevisionPlan) -> dict[ContentK
         superseded = interactions.c.id.in_(plan.superseded)
         connection.execute(update(interactions).where(superseded).values(is_current=False))
     # Sorted, so that two workers that store the same interactions wait for each other in one direction only.
-    rows = [_interaction_values(key, plan.judged[key], plan.added[key]) for key in sorted(plan.added)]
+    rows = [_interaction_values(key, plan.added[key]) for key in sorted(plan.added)]
     stored = interactions.c
     statement = insert_from_arrays(interactions, _INTERACTION_COLUMNS).returning(
         stored.id, stored.app, stored.interaction_id, stored.content_hash
@@ -88,14 +90,30 @@ def write_revisions(connection: Connection, plan: RevisionPlan) -> dict[ContentK
         for part in parts(rows)
         for row in connection.execute(statement, arrays(_INTERACTION_COLUMNS, part))
     }
-    logged = [values for key, pk in keys.items() for values in _passage_values(pk, plan.judged[key])]
+    logged = [values for key, pk in keys.items() for values in _passage_values(pk, plan.added[key])]
     insert_rows(connection, passages, _PASSAGE_COLUMNS, logged)
     return keys
 
 
-def _interaction_values(key: ContentKey, judged: Judged, new: NewRevision) -> Values:
+def stored_exchanges(connection: Connection, interaction_pks: Sequence[int]) -> dict[int, Exchange]:
+    """The part of each interaction that is scored, as it was scored when it came; those that are gone are left out."""
+    logged, retrieved = interactions.c, passages.c
+    wanted = logged.id.in_(interaction_pks)
+    found: dict[int, list[Passage]] = defaultdict(list)
+    # By the time as well, which finds the week in which a passage lies.
+    theirs = and_(retrieved.interaction_pk == logged.id, retrieved.stored_at == logged.stored_at)
+    listed = select(logged.id, retrieved.passage_id, retrieved.text).join(passages, theirs).where(wanted)
+    for row in connection.execute(listed.order_by(logged.id, retrieved.position)):
+        found[row.id].append(Passage(row.passage_id, row.text))
+    return {
+        row.id: Exchange(row.question, tuple(found[row.id]), row.answer)
+        for row in connection.execute(select(logged.id, logged.question, logged.answer).where(wanted))
+    }
+
+
+def _interaction_values(key: ContentKey, new: NewRevision) -> Values:
     """In the order of _INTERACTION_COLUMNS."""
-    record, decoded, logged = judged.record, judged.decoded, judged.decoded.interaction
+    record, decoded, logged = new.record, new.decoded, new.decoded.interaction
     return (
         *key,
         new.revision,
@@ -114,9 +132,9 @@ def _interaction_values(key: ContentKey, judged: Judged, new: NewRevision) -> Va
     )
 
 
-def _passage_values(interaction_pk: int, judged: Judged) -> list[Values]:
+def _passage_values(interaction_pk: int, new: NewRevision) -> list[Values]:
     """In the order of _PASSAGE_COLUMNS. The position is the passage's index in ``Exchange.passages``."""
     return [
         (interaction_pk, position, passage.id, passage.text, passage.score, passage.metadata)
-        for position, passage in enumerate(judged.decoded.interaction.passages)
+        for position, passage in enumerate(new.decoded.interaction.passages)
     ]

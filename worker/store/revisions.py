@@ -25,10 +25,8 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A settlement that has everything a verdict is stored from."""
+    """Everything a verdict is stored from: what was found, and what the threshold says to it."""
 
-    record: Record
-    decoded: Decoded
     grounding: AnswerGrounding
     verdict: Verdict
 
@@ -45,19 +43,21 @@ class StoredRevision:
 
 @dataclass(frozen=True, slots=True)
 class NewRevision:
-    """The number of a revision to insert, and whether it will be the current one."""
+    """Everything a revision is inserted from: its number, whether it will be the current one, and what was logged."""
 
     revision: int
     is_current: bool
+    record: Record
+    decoded: Decoded
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionPlan:
     """What a batch does.
 
-    ``judged`` says where each new verdict comes from, in the order of the batch; ``added`` are those of its keys that
-    are new revisions; ``superseded`` are the primary keys of stored revisions that stop being current; ``duplicates``
-    are the positions in the batch of settlements whose content had its verdict already.
+    ``judged`` are the new verdicts, in the order of the batch; ``added`` are those of its keys that are new revisions;
+    ``superseded`` are the primary keys of stored revisions that stop being current; ``duplicates`` are the positions in
+    the batch of settlements whose content had its verdict already.
     """
 
     judged: dict[ContentKey, Judged]
@@ -81,34 +81,33 @@ def plan_revisions(batch: Sequence[Keyed], stored: Mapping[ContentKey, StoredRev
     content that comes back after a newer revision stays an old revision.
     """
     judged: dict[ContentKey, Judged] = {}
+    new: dict[ContentKey, tuple[Record, Decoded]] = {}
     duplicates = set()
     for position, item in enumerate(batch):
-        found = _judged(item.settlement)
-        if item.key is None or found is None:
+        settlement = item.settlement
+        if item.key is None or settlement.decoded is None or settlement.grounding is None or settlement.verdict is None:
             continue
         if item.key in judged or (item.key in stored and stored[item.key].has_verdict):
             duplicates.add(position)
-        else:
-            judged[item.key] = found
-    added = _numbered([key for key in judged if key not in stored], stored)
+            continue
+        judged[item.key] = Judged(settlement.grounding, settlement.verdict)
+        if item.key not in stored:
+            new[item.key] = (settlement.record, settlement.decoded)
+    added = _numbered(new, stored)
     changed = {key[:2] for key in added}
     superseded = tuple(old.pk for key, old in stored.items() if old.is_current and key[:2] in changed)
     return RevisionPlan(judged, added, superseded, frozenset(duplicates))
 
 
-def _judged(settlement: Settlement) -> Judged | None:
-    if settlement.decoded is None or settlement.grounding is None or settlement.verdict is None:
-        return None
-    return Judged(settlement.record, settlement.decoded, settlement.grounding, settlement.verdict)
-
-
-def _numbered(new: Sequence[ContentKey], stored: Mapping[ContentKey, StoredRevision]) -> dict[ContentKey, NewRevision]:
+def _numbered(
+    new: Mapping[ContentKey, tuple[Record, Decoded]], stored: Mapping[ContentKey, StoredRevision]
+) -> dict[ContentKey, NewRevision]:
     newest: dict[tuple[str, str], int] = {}
     for key, old in stored.items():
         newest[key[:2]] = max(old.revision, newest.get(key[:2], 0))
     last = {key[:2]: key for key in new}
     added = {}
-    for key in new:
+    for key, (record, decoded) in new.items():
         newest[key[:2]] = newest.get(key[:2], 0) + 1
-        added[key] = NewRevision(newest[key[:2]], is_current=last[key[:2]] == key)
+        added[key] = NewRevision(newest[key[:2]], last[key[:2]] == key, record, decoded)
     return added

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from typing import Self
 
 from sqlalchemy import Engine
@@ -12,7 +13,22 @@ from gasp_core.identity import ScorerIdentity
 from worker.claims import Claim, Position
 from worker.judge import Threshold
 from worker.settlement import Advance, Outcome, Settled, Settlement
-from worker.store import interactions, jobs, offsets, readback, revisions, scorers, settle, status, thresholds
+from worker.store import (
+    interactions,
+    job_runs,
+    jobs,
+    leases,
+    offsets,
+    readback,
+    rescoring,
+    retention,
+    revisions,
+    scorers,
+    settle,
+    status,
+    thresholds,
+    weeks,
+)
 from worker.store.engine import open_engine, transact, transaction
 
 
@@ -100,25 +116,172 @@ class Store:
         with transaction(self._engine) as connection:
             return jobs.finish_job(connection, job, grounding)
 
-    def retry_job(self, job: jobs.AttributionJob, error: str, run_after_s: float) -> bool:
+    def backlog(self) -> leases.Backlog:
+        """How many attribution jobs wait, run, have failed and are done."""
+        with transaction(self._engine) as connection:
+            return leases.backlog(connection, jobs.AttributionJob.table)
+
+    # --- re-scoring jobs ---
+
+    def known_scorers(self) -> tuple[rescoring.KnownScorer, ...]:
+        """Every scorer identity that a worker has run with, in the order of registration."""
+        with transaction(self._engine) as connection:
+            return rescoring.known_scorers(connection)
+
+    def queue_rescoring(
+        self,
+        scorer_id: int,
+        history: rescoring.History,
+        before: rescoring.Place | None,
+        *,
+        limit: int,
+        only_count: bool = False,
+    ) -> rescoring.Portion:
+        """Queue those of the next ``limit`` interactions that lack the scorer's verdict, newest first.
+
+        ``before`` is the end of the portion before, None for the first. ``only_count`` writes nothing.
+        """
+        return transact(
+            self._engine,
+            lambda connection: rescoring.queue_portion(
+                connection, scorer_id, history, before, limit=limit, only_count=only_count
+            ),
+        )
+
+    def cancel_rescoring(self, scorer_id: int, *, limit: int) -> int:
+        """Take back at most ``limit`` of the scorer's waiting jobs; return how many it were, 0 if none is left."""
+        with transaction(self._engine) as connection:
+            return rescoring.cancel_portion(connection, scorer_id, limit=limit)
+
+    def claim_rescoring(
+        self, owner: str, scorer_id: int, *, limit: int, lease_s: float, max_attempts: int
+    ) -> tuple[rescoring.RescoreJob, ...]:
+        """Lease at most ``limit`` of this scorer's due jobs for ``lease_s`` seconds; none if none is due.
+
+        A job that was started ``max_attempts`` times without an end is failed instead.
+        """
+        with transaction(self._engine) as connection:
+            return rescoring.claim_jobs(
+                connection, owner, scorer_id, limit=limit, lease_s=lease_s, max_attempts=max_attempts
+            )
+
+    def finish_rescoring(self, scorer_id: int, judged: Sequence[tuple[rescoring.RescoreJob, revisions.Judged]]) -> int:
+        """Store the verdicts and close the jobs in one transaction; return how many verdicts were stored.
+
+        Nothing is written for a job whose lease was lost; a verdict that is there already stays.
+        """
+        return transact(self._engine, lambda connection: rescoring.finish_jobs(connection, scorer_id, judged))
+
+    def rescore_backlog(self) -> leases.Backlog:
+        """How many re-scoring jobs wait, run, have failed and are done."""
+        with transaction(self._engine) as connection:
+            return leases.backlog(connection, rescoring.RescoreJob.table)
+
+    # --- jobs of either kind ---
+
+    def retry_job(self, job: leases.Job, error: str, run_after_s: float) -> bool:
         """Put the job back, to be tried again after ``run_after_s`` seconds. False if the lease was lost."""
         with transaction(self._engine) as connection:
-            return jobs.retry_job(connection, job, error, run_after_s)
+            return leases.retry(connection, job, error, run_after_s)
 
-    def fail_job(self, job: jobs.AttributionJob, error: str) -> bool:
+    def release_job(self, job: leases.Job) -> bool:
+        """Put the job back as if it had not been claimed. False if the lease was lost."""
+        with transaction(self._engine) as connection:
+            return leases.release(connection, job)
+
+    def fail_job(self, job: leases.Job, error: str) -> bool:
         """Record the final failure; ``error`` must hold no message text. False if the lease was lost."""
         with transaction(self._engine) as connection:
-            return jobs.fail_job(connection, job, error)
+            return leases.fail(connection, job, error)
 
     def reap_leases(self) -> int:
         """Put jobs with an expired lease back in the queue, with their attempts; return how many."""
+        tables = (jobs.AttributionJob.table, rescoring.RescoreJob.table)
         with transaction(self._engine) as connection:
-            return jobs.reap_leases(connection)
+            return sum(leases.reap(connection, table) for table in tables)
 
-    def backlog(self) -> jobs.Backlog:
-        """How many attribution jobs wait, run, have failed and are done."""
+    # --- scheduled jobs ---
+
+    def claim_run(self, job: str, scheduled_for: datetime, owner: str) -> bool:
+        """Whether the tick of the job is the caller's to run; false if somebody has entered it already."""
         with transaction(self._engine) as connection:
-            return jobs.backlog(connection)
+            return job_runs.claim_run(connection, job, scheduled_for, owner)
+
+    def end_run(self, job: str, scheduled_for: datetime, *, failed: bool, detail: str | None) -> None:
+        """Book how the run of a tick ended; ``detail`` must hold no message text."""
+        with transaction(self._engine) as connection:
+            job_runs.end_run(connection, job, scheduled_for, "failed" if failed else "done", detail)
+
+    def prune_runs(self, keep_days: int) -> int:
+        """Forget runs from before ``keep_days`` ago, but never a job's newest; return how many."""
+        with transaction(self._engine) as connection:
+            return job_runs.prune_runs(connection, keep_days)
+
+    # --- weeks and retention ---
+
+    def ensure_weeks(self, ahead_days: int = weeks.AHEAD_DAYS) -> int:
+        """Make what is missing of the weekly tables from now to so many days ahead; return how many were made.
+
+        Raises StoreBusy if a long transaction is in the way.
+        """
+        return transact(self._engine, lambda connection: weeks.ensure_weeks(connection, ahead_days))
+
+    def drop_weeks(self, table: str, before: datetime) -> int:
+        """Drop those weeks of one of the WEEKLY_TABLES that end before a time; return how many.
+
+        Raises StoreBusy if somebody reads or writes the table for too long just now.
+        """
+        with transaction(self._engine) as connection:
+            return weeks.drop_weeks(connection, table, before)
+
+    def retention_periods(self) -> tuple[retention.Period, ...]:
+        """The periods that were set, that of every other app first."""
+        with transaction(self._engine) as connection:
+            return retention.periods(connection)
+
+    def set_retention(self, period: retention.Period) -> None:
+        """Set or change an app's period. It holds at once."""
+        with transaction(self._engine) as connection:
+            retention.set_period(connection, period)
+
+    def clear_retention(self, app: str) -> bool:
+        """Let the app follow the period of every other app again. False if it had none of its own."""
+        with transaction(self._engine) as connection:
+            return retention.clear_period(connection, app)
+
+    def retention_cutoff(self) -> datetime | None:
+        """The time before which nothing is kept, whatever its app; None if some app's data is kept for ever."""
+        with transaction(self._engine) as connection:
+            return retention.cutoff_of_all(connection)
+
+    def overdue(self) -> retention.Overdue:
+        """Count what retention would remove now."""
+        with transaction(self._engine) as connection:
+            return retention.overdue(connection)
+
+    def apps(self) -> list[str]:
+        """Every app that has interactions."""
+        with transaction(self._engine) as connection:
+            return retention.apps(connection)
+
+    def delete_open_jobs(self, before: datetime, limit: int) -> int:
+        """Remove at most ``limit`` jobs of each kind whose interactions were stored before a time; return how many."""
+        return transact(self._engine, lambda connection: retention.delete_open_jobs(connection, before, limit))
+
+    def delete_interactions(self, app: str, limit: int) -> int:
+        """Remove at most ``limit`` interactions that are older than the app's period, with all that is theirs."""
+        return transact(self._engine, lambda connection: retention.delete_interactions(connection, app, limit))
+
+    def delete_ledger(self, topic: str, partition: int, before: datetime, limit: int) -> int:
+        """Remove at most ``limit`` rows of a partition that were booked before a time and lie behind its position."""
+        return transact(
+            self._engine, lambda connection: retention.delete_ledger(connection, topic, partition, before, limit)
+        )
+
+    def delete_gaps(self, before: datetime) -> int:
+        """Remove the offset gaps that were noticed before a time; return how many."""
+        with transaction(self._engine) as connection:
+            return retention.delete_gaps(connection, before)
 
     # --- status and reading back ---
 

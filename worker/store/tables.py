@@ -12,6 +12,7 @@ from sqlalchemy import (
     DateTime,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -100,6 +101,7 @@ interactions = Table(
     Column("source_offset", BigInteger, nullable=False),
     UniqueConstraint("app", "interaction_id", "content_hash", name="uq_interactions_content"),
     UniqueConstraint("app", "interaction_id", "revision", name="uq_interactions_revision"),
+    UniqueConstraint("id", "stored_at", name="uq_interactions_id_stored_at"),
     Index(None, "app", "stored_at"),
 )
 _time = func.coalesce(interactions.c.occurred_at, interactions.c.received_at, interactions.c.stored_at)
@@ -116,7 +118,7 @@ Index(
 passages = Table(
     "passages",
     METADATA,
-    Column("interaction_pk", BigInteger, ForeignKey("interactions.id", ondelete="CASCADE")),
+    Column("interaction_pk", BigInteger),
     Column("position", Integer),
     Column("passage_id", Text, nullable=False),
     Column("text", Text, nullable=False),
@@ -125,6 +127,9 @@ passages = Table(
     # The interaction's own; the table is partitioned by it.
     Column("stored_at", _TIME, server_default=func.now()),
     PrimaryKeyConstraint("interaction_pk", "position", "stored_at"),
+    ForeignKeyConstraint(
+        ["interaction_pk", "stored_at"], ["interactions.id", "interactions.stored_at"], ondelete="CASCADE"
+    ),
 )
 
 verdicts = Table(
@@ -148,12 +153,13 @@ verdicts = Table(
     Column("attributed_at", _TIME),
     Column("context_windows", Integer, nullable=False),
     UniqueConstraint("interaction_pk", "scorer_id"),
+    UniqueConstraint("id", "scored_at", name="uq_verdicts_id_scored_at"),
 )
 
 sentences = Table(
     "sentences",
     METADATA,
-    Column("verdict_id", BigInteger, ForeignKey("verdicts.id", ondelete="CASCADE")),
+    Column("verdict_id", BigInteger),
     Column("sentence_index", Integer),
     Column("start_char", Integer, nullable=False),
     Column("end_char", Integer, nullable=False),
@@ -174,12 +180,13 @@ sentences = Table(
     # The verdict's own; the table is partitioned by it, and so is the next.
     Column("scored_at", _TIME, server_default=func.now()),
     PrimaryKeyConstraint("verdict_id", "sentence_index", "scored_at"),
+    ForeignKeyConstraint(["verdict_id", "scored_at"], ["verdicts.id", "verdicts.scored_at"], ondelete="CASCADE"),
 )
 
 chunk_attributions = Table(
     "chunk_attributions",
     METADATA,
-    Column("verdict_id", BigInteger, ForeignKey("verdicts.id", ondelete="CASCADE")),
+    Column("verdict_id", BigInteger),
     Column("sentence_index", Integer),
     Column("chunk_index", Integer),
     Column("passage_position", Integer, nullable=False),
@@ -190,6 +197,7 @@ chunk_attributions = Table(
     Column("jsd", Double, nullable=False),
     Column("scored_at", _TIME),
     PrimaryKeyConstraint("verdict_id", "sentence_index", "chunk_index", "scored_at"),
+    ForeignKeyConstraint(["verdict_id", "scored_at"], ["verdicts.id", "verdicts.scored_at"], ondelete="CASCADE"),
 )
 
 attribution_jobs = Table(
@@ -307,7 +315,7 @@ retention_periods = Table(
     METADATA,
     Column("id", Integer, Identity(always=True), primary_key=True),
     Column("app", Text),
-    Column("keep_days", Integer, nullable=False),
+    Column("keep_days", Integer),
     Column("updated_at", _TIME, nullable=False, server_default=func.now()),
     UniqueConstraint("app", name="uq_retention_periods_app", postgresql_nulls_not_distinct=True),
 )

@@ -1,0 +1,116 @@
+"""Messages that are gone before they were read: passed, entered, and said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+from kafka import KafkaAdminClient, TopicPartition
+
+from tests.brokers import Broker
+from tests.exchanges import exchange
+from tests.workers import Deployment, wait_until
+from worker.broker.admin import BrokerAdmin, NewTopic
+
+Deploy = Callable[..., Deployment]
+
+GAPS = "SELECT from_offset, to_offset, reason, incarnation, messages FROM v_offset_gaps"
+
+
+def send(deployment: Deployment, first: int, count: int) -> None:
+    """Messages that differ from those with other numbers."""
+    values = [json.dumps(exchange(number)).encode() for number in range(first, first + count)]
+    deployment.broker.send(deployment.topic, values)
+
+
+@contextmanager
+def administration(broker: Broker) -> Iterator[KafkaAdminClient]:
+    """What this project never does to a topic."""
+    client = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def delete_before(deployment: Deployment, offset: int) -> None:
+    """What retention does, at once."""
+    with administration(deployment.broker) as client:
+        client.delete_records({TopicPartition(deployment.topic, 0): offset})
+
+
+def create_again(deployment: Deployment) -> None:
+    """Delete the topic and create it anew under its name."""
+    with administration(deployment.broker) as client, BrokerAdmin(deployment.broker.bootstrap) as admin:
+        client.delete_topics([deployment.topic])
+        wait_until(
+            lambda: admin.create_topics([NewTopic(deployment.topic, 1)]).created,
+            what="the topic's name to be free again",
+        )
+
+
+@pytest.mark.kafka
+def test_what_retention_deletes_before_it_was_read_is_a_gap(apache: Broker, deploy: Deploy) -> None:
+    deployment = deploy(apache)
+    send(deployment, 0, 4)
+    with deployment.worker():
+        deployment.wait_settled(4)
+    send(deployment, 4, 12)
+    delete_before(deployment, 10)
+    with deployment.worker() as worker:
+        deployment.wait_settled(10)
+        assert worker.events("offset_gap") == 1
+        # It goes on like this while it runs: the positions that are read next are gone.
+        send(deployment, 16, 3)
+        deployment.wait_settled(13)
+    assert deployment.rows(GAPS) == [
+        {"from_offset": 4, "to_offset": 10, "reason": "retention", "incarnation": 0, "messages": 6}
+    ]
+    booked = [row["record_offset"] for row in deployment.rows("SELECT record_offset FROM ledger ORDER BY 1")]
+    assert booked == [*range(4), *range(10, 19)]
+
+
+@pytest.mark.kafka
+def test_a_topic_that_is_deleted_and_created_again_is_read_from_its_beginning(apache: Broker, deploy: Deploy) -> None:
+    deployment = deploy(apache)
+    send(deployment, 0, 6)
+    with deployment.worker():
+        deployment.wait_settled(6)
+    create_again(deployment)
+    send(deployment, 4, 4)
+    with deployment.worker() as worker:
+        deployment.wait_settled(10)
+        assert worker.events("offset_gap") == 1
+    (gap,) = deployment.rows(GAPS)
+    assert (gap["reason"], gap["from_offset"]) == ("topic_recreated", 6)
+    booked = deployment.rows("SELECT incarnation, record_offset, outcome, reason FROM ledger ORDER BY 1, 2")
+    assert [(row["incarnation"], row["record_offset"]) for row in booked] == [
+        *((0, offset) for offset in range(6)),
+        *((1, offset) for offset in range(4)),
+    ]
+    # The first two had been logged in the old topic, too.
+    assert [row["reason"] for row in booked[6:]] == ["duplicate", "duplicate", None, None]
+
+
+@pytest.mark.parametrize("first_start", ["latest", "time"])
+def test_a_partition_that_was_never_read_begins_where_the_operator_says(
+    broker: Broker, deploy: Deploy, first_start: str
+) -> None:
+    deployment = deploy(broker)
+    send(deployment, 0, 5)
+    moment = datetime.now(UTC)
+    deployment.settings = {"first_start": moment.isoformat() if first_start == "time" else first_start}
+    if first_start == "time":
+        send(deployment, 5, 1)
+    with deployment.worker() as worker:
+        wait_until(lambda: deployment.count("partition_offsets WHERE owner <> ''"), what="the partition's claim")
+        send(deployment, 6, 2)
+        expected = [5, 6, 7] if first_start == "time" else [5, 6]
+        deployment.wait_settled(len(expected))
+        assert worker.process.poll() is None
+    offsets = [row["record_offset"] for row in deployment.rows("SELECT record_offset FROM ledger ORDER BY 1")]
+    assert offsets == expected
+    assert deployment.count("offset_gaps") == 0

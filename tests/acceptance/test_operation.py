@@ -1,0 +1,166 @@
+"""A worker in trouble: wedged, told to stop, without its database, with records of any size."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable
+from http.client import HTTPConnection
+
+import pytest
+
+from schemas.dead_letter import DeadLetter
+from tests.acceptance.test_bad_inputs import letters_of
+from tests.brokers import Broker
+from tests.exchanges import exchange
+from tests.workers import Deployment, wait_until
+from worker.broker.sink import RecordSink
+from worker.embedded.guarded import free_port
+
+Deploy = Callable[..., Deployment]
+
+STOP_WITHIN_S = 30.0
+MIB = 1024 * 1024
+
+
+def send(deployment: Deployment, first: int, count: int) -> None:
+    values = [json.dumps(exchange(number)).encode() for number in range(first, first + count)]
+    deployment.broker.send(deployment.topic, values)
+
+
+def faulty(fault: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "tests.faulty_worker", fault)
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    except ConnectionError:
+        return 0, ""
+    finally:
+        connection.close()
+
+
+def test_a_worker_whose_poll_thread_wedges_is_ended_so_that_it_can_be_started_anew(
+    tansu: Broker, deploy: Deploy
+) -> None:
+    deployment = deploy(tansu, wedged_after_s=5)
+    send(deployment, 0, 8)
+    with deployment.worker(program=faulty("wedged-poll")) as worker:
+        assert worker.process.wait(90) == 70
+        assert worker.events("wedged") == 1
+    with deployment.worker():
+        deployment.wait_settled(8)
+
+
+def test_a_stop_in_a_batch_that_does_not_end_abandons_it_and_leaves_within_the_grace(
+    tansu: Broker, deploy: Deploy
+) -> None:
+    deployment = deploy(tansu)
+    send(deployment, 0, 4)
+    with deployment.worker(program=faulty("endless-batch")) as worker:
+        wait_until(lambda: "scoring" in worker.log.read_text(), what="the batch")
+        asked_at = time.monotonic()
+        assert worker.end(signal.SIGTERM) == 0
+        assert time.monotonic() - asked_at < STOP_WITHIN_S
+        assert worker.events("batch_abandoned") == 1
+    assert deployment.count("ledger") == 0
+    with deployment.worker():
+        deployment.wait_settled(4)
+
+
+def test_a_second_signal_ends_a_worker_at_once(tansu: Broker, deploy: Deploy) -> None:
+    deployment = deploy(tansu)
+    send(deployment, 0, 4)
+    with deployment.worker(program=faulty("endless-batch")) as worker:
+        wait_until(lambda: "scoring" in worker.log.read_text(), what="the batch")
+        worker.process.send_signal(signal.SIGTERM)
+
+        def ended() -> bool:
+            # Signals that come before the first was seen are one with it.
+            worker.process.send_signal(signal.SIGTERM)
+            return worker.process.poll() is not None
+
+        wait_until(ended, what="the end", deadline_s=5)
+        assert worker.process.returncode == -signal.SIGTERM
+
+
+def test_a_worker_says_over_http_how_it_is(tansu: Broker, deploy: Deploy) -> None:
+    port = free_port()
+    deployment = deploy(tansu, http_port=port)
+    send(deployment, 0, 5)
+    with deployment.worker() as worker:
+        deployment.wait_settled(5)
+        wait_until(lambda: get(port, "/readyz")[0] == 200, what="readiness")
+        assert get(port, "/healthz")[0] == 200
+        wait_until(lambda: 'gasp_lag_messages{partition="0"' in get(port, "/metrics")[1], what="the lag")
+        page = get(port, "/metrics")[1]
+        assert 'gasp_settled_messages_total{outcome="scored",reason="none"} 5.0' in page
+        assert 'app="default"' in page
+        assert worker.end(signal.SIGTERM) == 0
+
+
+def test_a_database_that_is_full_or_read_only_is_waited_out_without_a_dead_letter(
+    tansu: Broker, deploy: Deploy
+) -> None:
+    deployment = deploy(tansu)
+    with deployment.worker() as worker:
+        send(deployment, 0, 3)
+        deployment.wait_settled(3)
+        # What a full disk says, said by the server itself.
+        deployment.execute("""
+            CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+            CREATE TRIGGER full_disk BEFORE INSERT ON ledger EXECUTE FUNCTION full_disk()
+        """)
+        send(deployment, 3, 3)
+        wait_until(lambda: worker.events("transient_fault") >= 2, what="two attempts")
+        assert deployment.count("ledger") == 3
+        deployment.execute("DROP TRIGGER full_disk ON ledger")
+        deployment.wait_settled(6)
+        # As after a failover to a standby that is not promoted yet.
+        database = deployment.rows("SELECT current_database() AS name")[0]["name"]
+        deployment.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'gasp-worker%%'"
+        deployment.rows(ended)
+        faults = worker.events("transient_fault")
+        send(deployment, 6, 3)
+        wait_until(lambda: worker.events("transient_fault") >= faults + 2, what="two attempts")
+        assert deployment.count("ledger") == 6
+        deployment.execute(
+            f"SET transaction_read_only = off; ALTER DATABASE {database} RESET default_transaction_read_only"
+        )
+        deployment.wait_settled(9)
+        assert worker.process.poll() is None
+    assert deployment.rows("SELECT outcome, count(*) AS n FROM ledger GROUP BY 1") == [{"outcome": "scored", "n": 9}]
+
+
+@pytest.mark.kafka
+def test_records_of_any_size_have_their_outcome_and_the_partition_moves_on(apache: Broker, deploy: Deploy) -> None:
+    deployment = deploy(apache, max_message_bytes=MIB)
+    deployment.topic = apache.create_topic(1, {"max.message.bytes": str(80 * MIB)})
+    sizes = [int(mib * MIB) for mib in (0.9, 1.1, 9, 60)]
+    with RecordSink(apache.bootstrap, max_request_bytes=80 * MIB, max_pending_bytes=80 * MIB) as sink:
+        for number, size in enumerate(sizes):
+            row = exchange(number)
+            row["metadata"] = {"padding": ""}
+            row["metadata"] = {"padding": "x" * (size - len(json.dumps(row).encode()))}
+            sink.send(deployment.topic, json.dumps(row).encode())
+            sink.send(deployment.topic, json.dumps(exchange(100 + number)).encode())
+        sink.flush(120)
+    with deployment.worker():
+        deployment.wait_settled(2 * len(sizes))
+    booked = deployment.rows("SELECT outcome, reason, value_bytes FROM ledger ORDER BY record_offset")
+    assert [row["value_bytes"] for row in booked[::2]] == sizes
+    assert [row["reason"] for row in booked[::2]] == [None, "too_large", "too_large", "too_large"]
+    assert {row["outcome"] for row in booked[1::2]} == {"scored"}
+    letters = letters_of(deployment, 3)
+    facts = [DeadLetter.from_headers(letter.headers) for letter in letters]
+    assert [(one.offset, one.size_bytes, one.value_attached) for one in facts] == [
+        (2 * number, size, False) for number, size in enumerate(sizes) if number
+    ]

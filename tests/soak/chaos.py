@@ -1,0 +1,264 @@
+"""Carries the schedule out, and measures how long the workers take over it."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import psycopg
+
+from tests.apache_kafka import ApacheKafka
+from tests.soak.crew import LOOK_S, Crew, Member, hold
+from tests.soak.database import Database
+from tests.soak.fate import Point
+from tests.soak.journal import Journal
+from tests.soak.schedule import GENTLY, Blow, Step
+
+MAX_TERM_EXIT_S = 30.0
+MAX_TAKEOVER_S = 5.0
+MAX_SECOND_TERM_EXIT_S = 2.0
+# How long a worker may take to come to the point where its fate waits.
+FATE_DEADLINE_S = 60.0
+CALM_DEADLINE_S = 60.0
+REGAIN_DEADLINE_S = 90.0
+FENCED_DEADLINE_S = 20.0
+LONGEST_PAUSE_S = 1.0
+LONGEST_OUTAGE_S = 3.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was done and measured. Seconds, the longest of each."""
+
+    done: Counter[str] = field(default_factory=Counter)
+    term_exits_s: list[float] = field(default_factory=list)
+    second_term_exits_s: list[float] = field(default_factory=list)
+    takeovers_s: list[float] = field(default_factory=list)
+    stops_fenced: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def count(self, *blows: Blow) -> int:
+        """How often these blows fell."""
+        return sum(times for name, times in self.done.items() if name.split(":")[0] in blows)
+
+
+class Chaos:
+    """Deals the blows one after another; what the workers do wrong under them is kept in ``tally.wrong``."""
+
+    def __init__(
+        self,
+        *,
+        crew: Crew,
+        kafka: ApacheKafka,
+        database: Database,
+        journal: Journal,
+        seed: int,
+    ) -> None:
+        self.tally = Tally()
+        self._crew = crew
+        self._kafka = kafka
+        self._database = database
+        self._journal = journal
+        self._chance = random.Random(seed + 1)
+
+    def deal(self, step: Step) -> None:
+        """Deal one blow, and wait for what it is about."""
+        self._journal.note("blow", blow=str(step))
+        with self._company(step):
+            self._deal(step)
+        self.tally.done[str(step)] += 1
+
+    def wait_for_calm(self, deadline_s: float = CALM_DEADLINE_S) -> bool:
+        """Wait until every worker has taken two steps from now on, and every partition is held by one of them."""
+        begun = datetime.now(UTC)
+        return hold(lambda: self._is_calm(begun), deadline_s)
+
+    def _deal(self, step: Step) -> None:
+        deal: dict[Blow, Callable[[], None]] = {
+            Blow.KILL: lambda: self._kill(step.how),
+            Blow.TERM: self._term,
+            Blow.TERM_TWICE: self._term_twice,
+            Blow.STOP: self._stop,
+            Blow.BROKER: lambda: self._restart_broker(step.how),
+            Blow.DATABASE: lambda: self._restart_database(step.how),
+            Blow.SCALE: lambda: self._scale(int(step.how)),
+        }
+        deal[step.blow]()
+
+    @contextmanager
+    def _company(self, step: Step) -> Iterator[None]:
+        """A second worker where a crew of one has nobody to take over, or to take from."""
+        alone = self._crew.size == 1 and (step.blow in {Blow.TERM, Blow.STOP} or step.how == Point.IN_REVOKE)
+        if alone:
+            self._crew.resize(2)
+            self.wait_for_calm()
+        yield
+        if alone:
+            self._scale(1)
+
+    # --- workers ---
+
+    def _kill(self, where: str) -> None:
+        if where == Point.IN_REVOKE:
+            self.wait_for_calm()
+        self._wait_for_owner()
+        victim = self._pick()
+        if where == "anywhere":
+            self._wait_a_moment()
+            victim.send(signal.SIGKILL, -signal.SIGKILL)
+            return
+        victim.die_at(Point(where))
+        if where == Point.IN_REVOKE:
+            self._bring_a_rebalance(victim)
+        if not hold(lambda: not victim.alive, FATE_DEADLINE_S):
+            self._complain(f"{victim.log.name} did not come to {where}")
+            victim.fate.unlink(missing_ok=True)
+
+    def _bring_a_rebalance(self, victim: Member) -> None:
+        """Partitions are revoked from those that have them when somebody new comes: here, one that went before."""
+        others = [member for member in self._crew.members() if member.slot != victim.slot]
+        self._chance.choice(others).send(signal.SIGTERM, 0)
+
+    def _term(self) -> None:
+        self.wait_for_calm()
+        victim = self._pick()
+        held = self._held_by(victim)
+        self._wait_a_moment()
+        started = time.time()
+        victim.send(signal.SIGTERM, 0)
+        if not hold(lambda: not victim.alive, MAX_TERM_EXIT_S):
+            self._complain(f"{victim.log.name} had not ended {MAX_TERM_EXIT_S:g} s after SIGTERM")
+            victim.send(signal.SIGKILL, -signal.SIGKILL)
+            return
+        ended = time.time()
+        self.tally.term_exits_s.append(ended - started)
+        self._measure_takeover(victim, held, started, ended)
+
+    def _term_twice(self) -> None:
+        self._wait_for_owner()
+        victim = self._pick()
+        self._wait_a_moment()
+        victim.send(signal.SIGTERM, 0, -signal.SIGTERM)
+        # Not at once: two signals that wait together are one.
+        time.sleep(0.1)
+        started = time.time()
+        victim.send(signal.SIGTERM)
+        if not hold(lambda: not victim.alive, MAX_SECOND_TERM_EXIT_S):
+            self._complain(f"{victim.log.name} had not ended {MAX_SECOND_TERM_EXIT_S:g} s after the second SIGTERM")
+        self.tally.second_term_exits_s.append(time.time() - started)
+
+    def _stop(self) -> None:
+        """Freeze a worker between scoring and storing until all it held is somebody else's, then let it go on."""
+        self.wait_for_calm()
+        victim = self._pick()
+        held = self._held_by(victim)
+        victim.stand_still_at(Point.AFTER_SCORE)
+        if not hold(lambda: not victim.alive or victim.stands_still, FATE_DEADLINE_S):
+            self._complain(f"{victim.log.name} did not come to {Point.AFTER_SCORE}")
+            return
+        if not hold(lambda: not held & self._held_by(victim), REGAIN_DEADLINE_S):
+            self._complain(f"nobody took over from {victim.log.name}, which stood still")
+        victim.send(signal.SIGCONT)
+        if hold(lambda: victim.events("fenced"), FENCED_DEADLINE_S):
+            self.tally.stops_fenced += 1
+        else:
+            self._complain(f"{victim.log.name} stood still, lost its partitions and was not fenced")
+
+    def _scale(self, size: int) -> None:
+        # A worker that has not started up yet cannot leave in good order.
+        self.wait_for_calm()
+        leaving = self._crew.resize(size)
+        hold(lambda: not any(member.alive for member in leaving), MAX_TERM_EXIT_S)
+        for member in leaving:
+            if member.status != 0:
+                self._complain(f"{member.log.name} was scaled away and ended with {member.status}")
+
+    # --- servers ---
+
+    def _restart_broker(self, how: str) -> None:
+        self._kafka.stop() if how == GENTLY else self._kafka.kill()
+        self._outage()
+        self._kafka.start()
+
+    def _restart_database(self, how: str) -> None:
+        self._database.stop("fast" if how == GENTLY else "immediate")
+        self._outage()
+        self._database.start()
+
+    def _outage(self) -> None:
+        time.sleep(self._chance.uniform(0.5, LONGEST_OUTAGE_S))
+
+    # --- looking ---
+
+    def _pick(self) -> Member:
+        """One of those that hold a partition, or any if none does."""
+        members = self._crew.members()
+        owners = self._owners().values()
+        return self._chance.choice([one for one in members if any(map(one.is_owner, owners))] or members)
+
+    def _is_calm(self, since: datetime) -> bool:
+        members, owners = self._crew.members(), self._owners().values()
+        at_work = self._at_work(since)
+        return all(any(one.is_owner(owner) for one in members) for owner in owners) and all(
+            any(map(one.is_owner, at_work)) for one in members
+        )
+
+    def _at_work(self, since: datetime) -> list[str]:
+        """The owners that have taken two steps."""
+        steps = "SELECT owner FROM soak_steps WHERE at > %s AND to_offset > from_offset GROUP BY 1 HAVING count(*) > 1"
+        try:
+            return [row["owner"] for row in self._database.rows(steps, since)]
+        except psycopg.OperationalError:
+            return []
+
+    def _wait_for_owner(self) -> None:
+        """Wait until one of the workers that run holds a partition."""
+        hold(lambda: any(self._held_by(one) for one in self._crew.members()), CALM_DEADLINE_S)
+
+    def _wait_a_moment(self) -> None:
+        """Come at any moment of a worker's work, which is hardly ever outside a batch while there is a backlog."""
+        time.sleep(self._chance.uniform(0, LONGEST_PAUSE_S))
+
+    def _held_by(self, member: Member) -> set[int]:
+        return {partition for partition, owner in self._owners().items() if member.is_owner(owner)}
+
+    def _owners(self) -> dict[int, str]:
+        try:
+            return self._database.owners()
+        except psycopg.OperationalError:
+            return {}
+
+    def _measure_takeover(self, member: Member, held: set[int], asked: float, ended: float) -> None:
+        """The seconds from the end of a worker until the last of its partitions has its next owner."""
+        hold(lambda: not held & self._held_by(member), 3 * MAX_TAKEOVER_S)
+        since = datetime.fromtimestamp(asked, UTC)
+        claimed = self._database.rows(
+            "SELECT partition, min(at) AS at FROM soak_steps WHERE NOT starts_with(owner, %s) AND at > %s GROUP BY 1",
+            member.name,
+            since,
+        )
+        claims = {row["partition"]: row["at"].timestamp() - ended for row in claimed}
+        seconds = max((max(claims.get(partition, 3 * MAX_TAKEOVER_S), 0.0) for partition in held), default=0.0)
+        self.tally.takeovers_s.append(seconds)
+        if seconds > MAX_TAKEOVER_S:
+            self._complain(f"the partitions of {member.log.name} were taken over {seconds:.1f} s after its end")
+
+    def _complain(self, what: str) -> None:
+        self._journal.note("wrong", what=what)
+        self.tally.wrong.append(what)
+
+
+def deal_all(chaos: Chaos, steps: Sequence[Step], progress: Callable[[], float], in_time: Callable[[], bool]) -> None:
+    """Deal the blows at even distances of ``progress``, the settled share of all messages, as long as there is time."""
+    for number, step in enumerate(steps):
+        due = (number + 0.5) / (len(steps) + 1)
+        while progress() < due and in_time():
+            time.sleep(LOOK_S)
+        if in_time():
+            chaos.deal(step)

@@ -1,0 +1,70 @@
+"""Workers that are broken on purpose, to show that the checker sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Connection, update
+
+from worker.dead_letters import DeadLetters
+from worker.settlement import Advance, Outcome, Settled, Settlement
+from worker.store import Store, offsets
+from worker.store import settle as settling
+from worker.store.engine import transaction
+from worker.store.tables import partition_offsets
+
+
+class Sabotage(StrEnum):
+    """Which promise is broken."""
+
+    NONE = "none"
+    FENCE = "fence"  # a step is taken whoever owns the partition and wherever it stands
+    COMMIT_FIRST = "commit-first"  # the offset moves in a transaction of its own, before anything is stored
+    SWALLOW = "swallow"  # poison leaves neither a ledger row nor a dead letter
+
+
+def sabotage(kind: Sabotage) -> None:
+    """Break this process."""
+    if kind is Sabotage.FENCE:
+        offsets._advance = _advance_blindly
+    elif kind is Sabotage.COMMIT_FIRST:
+        _commit_offsets_first()
+    elif kind is Sabotage.SWALLOW:
+        _swallow_poison()
+
+
+def _advance_blindly(connection: Connection, advance: Advance, broker_time: datetime | None) -> bool:  # noqa: ARG001 - as the one it replaces
+    place = partition_offsets.c
+    step = update(partition_offsets).where(place.topic == advance.topic, place.partition == advance.partition)
+    connection.execute(step.values(next_offset=advance.next_offset, generation=advance.generation, owner=advance.owner))
+    return True
+
+
+def _commit_offsets_first() -> None:
+    original = Store.settle
+
+    def settle(self: Store, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
+        with transaction(self._engine) as connection:
+            fenced = offsets.advance_all(connection, advances, {})
+        kept = [one for one in settlements if (one.record.topic, one.record.partition) not in fenced]
+        settled = original(self, scorer_id, kept, advances)
+        return Settled(settled.counts, tuple(sorted(fenced)))
+
+    settling.advance_all = lambda *_: set()  # type: ignore[attr-defined]  # the name under which it is called
+    Store.settle = settle  # type: ignore[method-assign]  # the point is to replace it
+
+
+def _swallow_poison() -> None:
+    original = Store.settle
+
+    def settle(self: Store, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
+        kept = [one for one in settlements if one.outcome is not Outcome.DEAD_LETTERED]
+        return original(self, scorer_id, kept, advances)
+
+    def send(self: DeadLetters, settlements: Sequence[Settlement]) -> None:
+        """Send nothing."""
+
+    Store.settle = settle  # type: ignore[method-assign]  # the point is to replace it
+    DeadLetters.send = send  # type: ignore[method-assign]  # as above

@@ -1,0 +1,1 @@
+"""The dead letters, for those who look after them: listed, shown and replayed."""

@@ -1,0 +1,207 @@
+"""Replay of dead letters: the messages in them back into the topic, as they were, with their history in headers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from schemas.replay import Replay
+from worker.broker.errors import BrokerUnavailable, RecordTooLarge, SendFailed
+from worker.broker.sink import Place, RecordSink
+from worker.dlq.letters import Letter
+from worker.dlq.originals import Obstacle, Originals
+
+FLUSH_EVERY = 500
+FLUSH_BYTES = 16 * 1024 * 1024
+FLUSH_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is sent for a letter."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the letters so far. ``unconfirmed`` ones were sent and may have arrived."""
+
+    sent: int = 0
+    unconfirmed: int = 0
+    left: Counter[Obstacle] = field(default_factory=Counter)
+    examples: dict[Obstacle, Place] = field(default_factory=dict)
+
+    def leave(self, place: Place, obstacle: Obstacle) -> None:
+        """Count a letter that is not sent."""
+        self.left[obstacle] += 1
+        self.examples.setdefault(obstacle, place)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayer:
+    """Decides on each letter. ``newest`` is what ``newest_letters`` found in the whole dead-letter topic."""
+
+    originals: Originals
+    newest: Mapping[Place, Place]
+    max_message_bytes: int
+    max_replays: int
+
+    def prepare(self, letter: Letter) -> Message | Obstacle:
+        """The message to send, or why none is. Raises BrokerUnavailable, BrokerMisconfigured."""
+        if self.newest.get(letter.first_place, letter.place) != letter.place:
+            return Obstacle.SUPERSEDED
+        if letter.replays >= self.max_replays:
+            return Obstacle.TOO_OFTEN
+        # Before the bytes are fetched: they may be as large as the topic takes.
+        if letter.facts.size_bytes > self.max_message_bytes:
+            return Obstacle.TOO_LARGE
+        value = self.originals.value(letter)
+        return value if isinstance(value, Obstacle) else Message(letter.record.key, value, _headers(letter))
+
+
+class Sender:
+    """Sends messages and counts one as sent when the broker has acknowledged it. Use it in a ``with``.
+
+    Everything raises BrokerUnavailable or BrokerMisconfigured, once what was sent before is counted.
+    """
+
+    def __init__(self, open_sink: Callable[[], RecordSink], topic: str, tally: Tally) -> None:
+        self._open_sink = open_sink
+        self._sink = open_sink()
+        self._topic = topic
+        self._tally = tally
+        self._under_way: list[_UnderWay] = []
+
+    def send(self, letter: Letter, message: Message) -> None:
+        """Send it; now and then wait for the acknowledgements."""
+        try:
+            self._enqueue(letter, message)
+        except RecordTooLarge:
+            self._tally.leave(letter.place, Obstacle.TOO_LARGE)
+            return
+        held_bytes = sum(len(one.message.value or b"") for one in self._under_way)
+        if len(self._under_way) >= FLUSH_EVERY or held_bytes >= FLUSH_BYTES:
+            self.settle()
+
+    def settle(self) -> None:
+        """Wait until what is under way is acknowledged or refused."""
+        # Others than the large one may be refused with it, so each goes once more alone.
+        for refused in self._flush():
+            self._enqueue(refused.letter, refused.message)
+            for alone in self._flush():
+                self._tally.leave(alone.letter.place, Obstacle.TOO_LARGE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self.settle()
+            else:
+                self._count()
+        finally:
+            # What is under way is counted; a close that gives it up must not hide why.
+            with suppress(Exception):
+                self._sink.close()
+
+    def _enqueue(self, letter: Letter, message: Message) -> None:
+        sent = self._sink.send(self._topic, message.value, key=message.key, headers=message.headers)
+        self._under_way.append(_UnderWay(letter, message, sent))
+
+    def _flush(self) -> list[_UnderWay]:
+        """Wait for the acknowledgements; gives what was refused for its size."""
+        try:
+            # Each future knows its own refusal.
+            with suppress(SendFailed):
+                self._sink.flush(FLUSH_TIMEOUT_S)
+        finally:
+            errors = self._count()
+        refused = [one for one, error in errors if isinstance(error, RecordTooLarge)]
+        if len(refused) < len(errors):
+            raise next(error for _, error in errors if not isinstance(error, RecordTooLarge))
+        if refused:
+            # kafka-python's idempotent producer refuses everything once something was refused.
+            self._sink.close()
+            self._sink = self._open_sink()
+        return refused
+
+    def _count(self) -> list[tuple[_UnderWay, BaseException]]:
+        """Count what is under way without waiting; gives what the broker refused, and why."""
+        under_way, self._under_way = self._under_way, []
+        refused: list[tuple[_UnderWay, BaseException]] = []
+        for one in under_way:
+            error = one.sent.exception() if one.sent.done() else BrokerUnavailable("not acknowledged yet")
+            if error is None:
+                self._tally.sent += 1
+            elif isinstance(error, BrokerUnavailable):
+                self._tally.unconfirmed += 1
+            else:
+                refused.append((one, error))
+        return refused
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """A message that was given to the sink, and what will say whether the broker has it."""
+
+    letter: Letter
+    message: Message
+    sent: Future[Place]
+
+
+def replay_letters(
+    letters: Iterable[Letter],
+    prepare: Callable[[Letter], Message | Obstacle],
+    send: Callable[[Letter, Message], None],
+    tally: Tally,
+    limit: int | None = None,
+) -> None:
+    """Prepare each letter and send it, or count why not; end when so many as ``limit`` were sent."""
+    sent = 0
+    for letter in letters:
+        if limit is not None and sent >= limit:
+            break
+        prepared = prepare(letter)
+        if isinstance(prepared, Obstacle):
+            tally.leave(letter.place, prepared)
+        else:
+            send(letter, prepared)
+            sent += 1
+
+
+def newest_letters(letters: Iterable[Letter]) -> dict[Place, Place]:
+    """Where the newest letter lies of each message that was replayed and died again; by the message's first place.
+
+    Older letters of these messages must not be sent: each replay would double what the next one finds.
+    """
+    newest: dict[Place, tuple[int, datetime, Place]] = {}
+    for letter in letters:
+        if letter.replay:
+            rank = (letter.replays, letter.facts.rejected_at, letter.place)
+            newest[letter.first_place] = max(newest.get(letter.first_place, rank), rank)
+    return {first: place for first, (_, _, place) in newest.items()}
+
+
+def _headers(letter: Letter) -> tuple[tuple[str, bytes | None], ...]:
+    first = letter.first_place
+    replay = Replay(
+        count=letter.replays + 1,
+        topic=first.topic,
+        partition=first.partition,
+        offset=first.offset,
+        reason=letter.facts.reason,
+        replayed_at=datetime.now(UTC),
+    )
+    return replay.to_headers(letter.headers)

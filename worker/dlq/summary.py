@@ -1,0 +1,56 @@
+"""How many dead letters there are of each kind, since when, and one to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from schemas.dead_letter import RejectReason
+from worker.broker.sink import Place
+from worker.dlq.letters import Letter, Stranger
+
+# Details name places in a message, so a producer can make up as many as it likes.
+MAX_KINDS = 1000
+OTHER_DETAILS = "(other details)"
+
+Kind = tuple[RejectReason, str]
+
+
+@dataclass(slots=True)
+class Count:
+    """The letters of one reason and detail: how many, from when to when, and where the last of them lies."""
+
+    letters: int
+    first: datetime
+    last: datetime
+    example: Place
+
+
+def summarize(found: Iterable[Letter | Stranger]) -> tuple[list[tuple[Kind, Count]], int]:
+    """Count by reason and detail, the most frequent first; and how many places hold what is no dead letter.
+
+    Beyond MAX_KINDS, details of a reason are put together.
+    """
+    counts: dict[Kind, Count] = {}
+    strangers = 0
+    for one in found:
+        if isinstance(one, Stranger):
+            strangers += one.next_offset - one.offset
+        else:
+            _count(one, counts)
+    return sorted(counts.items(), key=lambda item: (-item[1].letters, item[0])), strangers
+
+
+def _count(letter: Letter, counts: dict[Kind, Count]) -> None:
+    moment = letter.facts.rejected_at
+    count = counts.setdefault(_kind(letter, counts), Count(0, moment, moment, letter.place))
+    count.letters += 1
+    count.first = min(count.first, moment)
+    if moment >= count.last:
+        count.last, count.example = moment, letter.place
+
+
+def _kind(letter: Letter, counts: Mapping[Kind, Count]) -> Kind:
+    kind = (letter.facts.reason, letter.facts.detail)
+    return kind if kind in counts or len(counts) < MAX_KINDS else (letter.facts.reason, OTHER_DETAILS)

@@ -1,0 +1,42 @@
+"""Which tick of a scheduled job was run, by whom, and how it ended. Who enters the tick runs it; nobody else does."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from worker.store.tables import job_runs
+
+# No job takes that long: its worker ended, or could not say how it went.
+_LOST_AFTER = timedelta(days=1)
+_MAX_DETAIL_CHARS = 1000
+
+_runs = job_runs.c
+
+
+def claim_run(connection: Connection, job: str, scheduled_for: datetime, owner: str) -> bool:
+    """Enter the tick as running. False if somebody has entered it already, whatever became of it."""
+    tick = insert(job_runs).values(job=job, scheduled_for=scheduled_for, owner=owner).on_conflict_do_nothing()
+    return connection.execute(tick.returning(_runs.job)).one_or_none() is not None
+
+
+def end_run(connection: Connection, job: str, scheduled_for: datetime, outcome: str, detail: str | None) -> None:
+    """Book how a run ended; ``outcome`` is done or failed, ``detail`` holds no message text."""
+    running = update(job_runs).where(_runs.job == job, _runs.scheduled_for == scheduled_for, _runs.outcome == "running")
+    short = None if detail is None else detail.replace("\0", "")[:_MAX_DETAIL_CHARS]
+    connection.execute(running.values(outcome=outcome, detail=short, finished_at=func.clock_timestamp()))
+
+
+def prune_runs(connection: Connection, keep_days: int) -> int:
+    """Forget runs that were due before ``keep_days`` ago, but never a job's newest; return how many.
+
+    A run of which no end was booked within a day is closed as failed.
+    """
+    lost = update(job_runs).where(_runs.outcome == "running", _runs.started_at < func.now() - _LOST_AFTER)
+    connection.execute(lost.values(outcome="failed", detail="no end was booked", finished_at=func.now()))
+    later = job_runs.alias("later")
+    followed = select(later.c.job).where(later.c.job == _runs.job, later.c.scheduled_for > _runs.scheduled_for).exists()
+    old = _runs.scheduled_for < func.now() - timedelta(days=keep_days)
+    return connection.execute(delete(job_runs).where(old, followed)).rowcount

@@ -1,0 +1,161 @@
+"""Queues in tables: how a job is claimed, kept, given back and closed. Attribution and re-scoring jobs share this.
+
+::
+
+    waiting ──claim──> running ──finish──> done
+       ^                  │ ├───fail────> failed
+       └──retry, release, reap (claiming a job that has used up its attempts fails it, too)
+
+A claim is a lease: owner and attempt number together say whose it is, so that a worker whose lease was reaped and
+given to another, or to itself, can no longer write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Table,
+    and_,
+    case,
+    func,
+    literal_column,
+    null,
+    select,
+    update,
+)
+
+# Written into the statements: a plan that is made for any value cannot use the indexes that hold these states alone.
+WAITING: ColumnElement[str] = literal_column("'waiting'")
+RUNNING: ColumnElement[str] = literal_column("'running'")
+
+_MAX_ERROR_CHARS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A claimed row of ``table``. ``attempts`` counts this attempt."""
+
+    table: ClassVar[Table]
+
+    id: int
+    owner: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How many jobs of a table are in each state. ``waiting`` includes those that back off."""
+
+    waiting: int = 0
+    running: int = 0
+    failed: int = 0
+    done: int = 0
+
+
+def claim(
+    connection: Connection,
+    table: Table,
+    candidates: Select[tuple[int]],
+    *,
+    owner: str,
+    lease_s: float,
+    max_attempts: int,
+    limit: int = 1,
+) -> list[Row[Any]]:
+    """Lease the first ``limit`` of the candidates that are due and that no other worker is taking at this moment.
+
+    ``candidates`` selects ids in the order of claiming. The rows are the table's, in any order; none if none is due.
+    A job that has been started ``max_attempts`` times without an end (it may have killed its workers) fails for good.
+    """
+    jobs = table.c
+    due = candidates.where(jobs.state == WAITING, jobs.run_after <= func.now()).limit(limit)
+    # As a common table expression, because a subquery may be run, and would then lock others, once for every row.
+    first = due.with_for_update(of=table, skip_locked=True).cte("due")
+    used_up = jobs.attempts >= max_attempts
+    take = (
+        update(table)
+        .where(jobs.id == first.c.id)
+        .values(
+            state=case((used_up, "failed"), else_="running"),
+            attempts=case((used_up, jobs.attempts), else_=jobs.attempts + 1),
+            lease_owner=case((used_up, null()), else_=owner),
+            leased_until=case((used_up, null()), else_=_from_now(lease_s)),
+            finished_at=case((used_up, func.now()), else_=null()),
+        )
+        .returning(table)
+    )
+    while taken := connection.execute(take).all():
+        if running := [row for row in taken if row.state == "running"]:
+            return running
+    return []
+
+
+def finish(connection: Connection, job: Job) -> bool:
+    """Close the job. False if the lease was lost; then nothing that belongs to the job may be written."""
+    return _leave(connection, job, state="done", finished_at=func.now())
+
+
+def retry(connection: Connection, job: Job, error: str, run_after_s: float) -> bool:
+    """Put the job back for another attempt in ``run_after_s`` seconds at the earliest. False if the lease was lost."""
+    return _leave(connection, job, state="waiting", run_after=_from_now(run_after_s), last_error=_cut(error))
+
+
+def release(connection: Connection, job: Job) -> bool:
+    """Put the job back as if it had not been claimed: what kept it from being done has nothing to do with it.
+
+    False if the lease was lost.
+    """
+    return _leave(connection, job, state="waiting", attempts=job.attempts - 1)
+
+
+def fail(connection: Connection, job: Job, error: str) -> bool:
+    """Record the final failure. False if the lease was lost."""
+    return _leave(connection, job, state="failed", finished_at=func.now(), last_error=_cut(error))
+
+
+def reap(connection: Connection, table: Table) -> int:
+    """Put jobs whose lease has run out back in the queue, with their attempts; return how many."""
+    jobs = table.c
+    expired = (
+        select(jobs.id).where(jobs.state == RUNNING, jobs.leased_until < func.now()).with_for_update(skip_locked=True)
+    )
+    back = update(table).where(jobs.id.in_(expired))
+    values = {"state": "waiting", "lease_owner": None, "leased_until": None, "last_error": "lease expired"}
+    return connection.execute(back.values(**values)).rowcount
+
+
+def backlog(connection: Connection, table: Table) -> Backlog:
+    """Count the jobs by state."""
+    counted = select(table.c.state, func.count().label("jobs")).group_by(table.c.state)
+    return Backlog(**{row.state: row.jobs for row in connection.execute(counted)})
+
+
+def _leave(connection: Connection, job: Job, **values: object) -> bool:
+    """Give up the lease with a new state, if it is still ours."""
+    leave = update(job.table).where(_is_ours(job)).values(lease_owner=None, leased_until=None, **values)
+    return connection.execute(leave).rowcount == 1
+
+
+def _is_ours(job: Job) -> ColumnElement[bool]:
+    jobs = job.table.c
+    return and_(
+        jobs.id == job.id,
+        jobs.state == "running",
+        jobs.lease_owner == job.owner,
+        jobs.attempts == job.attempts,
+    )
+
+
+def _from_now(seconds: float) -> ColumnElement[datetime]:
+    return func.now() + timedelta(seconds=seconds)
+
+
+def _cut(error: str) -> str:
+    return error.replace("\0", "")[:_MAX_ERROR_CHARS]

@@ -1,0 +1,50 @@
+"""When a scheduled job is due, counted from the epoch: daylight saving, restarts and other clocks change nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+
+from worker.store import Store
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A tick every ``period_s`` seconds, the first of them ``offset_s`` seconds after the epoch."""
+
+    period_s: int
+    offset_s: int = 0
+
+    def latest(self, now: datetime) -> datetime:
+        """The last tick that is not after ``now``, which may be in any zone; in UTC."""
+        since_first = (now - _EPOCH) - timedelta(seconds=self.offset_s)
+        ticks = since_first // timedelta(seconds=self.period_s)
+        return _EPOCH + timedelta(seconds=self.offset_s + ticks * self.period_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something that is done once per tick, whatever the number of workers.
+
+    ``work`` says in a few words what it did, or nothing, and never quotes a message. It leaves off with Stopped soon
+    after the event is set. It may be ended at any point and must be safe to run again.
+    """
+
+    name: str
+    schedule: Schedule
+    work: Callable[[Store, threading.Event], str]
+
+
+def every(seconds: int) -> Schedule:
+    """Ticks that are so many seconds apart."""
+    return Schedule(seconds)
+
+
+def daily(at: time) -> Schedule:
+    """A tick a day at a time in UTC."""
+    return Schedule(_DAY_S, (at.hour * 60 + at.minute) * 60 + at.second)

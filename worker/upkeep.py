@@ -1,0 +1,45 @@
+"""The jobs that keep the database in order. Another one is another line in JOBS."""
+
+from __future__ import annotations
+
+import threading
+from datetime import time
+
+from worker.retention import Removal, apply_retention, describe_removal
+from worker.store import Store
+from worker.store.retention import Overdue
+from worker.ticks import Job, daily, every
+
+KEEP_RUNS_DAYS = 30
+
+
+def reap_leases(store: Store, _: threading.Event) -> str:
+    """Give jobs whose worker died back to the queue."""
+    reaped = store.reap_leases()
+    return f"{reaped} leases" if reaped else ""
+
+
+def ensure_weeks(store: Store, _: threading.Event) -> str:
+    """Make the weekly tables of the next four weeks."""
+    made = store.ensure_weeks()
+    return f"{made} weekly tables" if made else ""
+
+
+def retention(store: Store, stop: threading.Event) -> str:
+    """Remove what is older than its app's period."""
+    removal = apply_retention(store, stop)
+    return "" if removal == Removal(Overdue(0, 0, 0, 0)) else describe_removal(removal)
+
+
+def prune_runs(store: Store, _: threading.Event) -> str:
+    """Forget old runs of these jobs."""
+    pruned = store.prune_runs(KEEP_RUNS_DAYS)
+    return f"{pruned} runs" if pruned else ""
+
+
+JOBS = (
+    Job("reap_leases", every(10), reap_leases),
+    Job("ensure_weeks", daily(time(2, 10)), ensure_weeks),
+    Job("retention", daily(time(3, 10)), retention),
+    Job("prune_runs", daily(time(4, 10)), prune_runs),
+)
