@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql soak bench-pipeline bench-peer bench-scoring bench-growth bench-gpu clean
+.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-pipeline bench-peer bench-scoring bench-growth bench-gpu clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -44,6 +44,14 @@ bench-pipeline: $(READY)
 # Nothing lost and nothing doubled, whatever is killed, stopped or restarted; takes about ten minutes.
 soak: $(READY)
 	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) $(SOAK)
+
+# The bars of docs/reliability.md that the tests hold in a short form, in their full length; takes ten minutes.
+bars: $(READY)
+	@GASP_TEST_FULL=1 $(BIN)/pytest -s -k "longer_than_the_group_waits or three_processes or outage or replicas or records_of_any_size or wedges or neighbours"
+
+# A worker with a million messages waiting: its memory, and whether it says rightly how many wait.
+bench-backlog: $(READY)
+	@$(BIN)/python -m tests.benchmarks.backlog
 
 # Our numbers beside those of the package gasp-rag.
 bench-peer: $(CACHE)/gasp-rag

@@ -26,7 +26,7 @@ POLL_S = 0.5
 # While a batch is settled the poll only keeps the membership alive, and its end is waited for between polls.
 BUSY_POLL_S = 0.01
 BUSY_WAIT_S = 0.05
-REPORT_EVERY_S = 1.0
+REPORT_EVERY_S = 5.0
 
 log = structlog.get_logger(__name__)
 
@@ -214,9 +214,10 @@ class Consumer:
             return
         self._reported_at = time.monotonic()
         self._instruments.readiness.set("kafka", self._source.problem())
-        for partition, held in self._placement.held.items():
-            end = self._source.end_offset(partition)
-            lag = 0 if end is None else max(0, end - held.next_offset)
+        # Asked for, since a partition that waits behind others has not been fetched for long.
+        ends = self._source.end_offsets()
+        for partition in self._placement.held.keys() & ends.keys():
+            lag = max(0, ends[partition] - self._placement.held[partition].next_offset)
             self._instruments.metrics.lag(self._topic, partition, lag)
             if lag == 0:
                 self._instruments.metrics.oldest_unscored(self._topic, partition, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
@@ -101,7 +101,9 @@ def test_a_partition_that_was_never_read_begins_where_the_operator_says(
 ) -> None:
     deployment = deploy(broker)
     send(deployment, 0, 5)
-    moment = datetime.now(UTC)
+    # Kafka's clock has milliseconds.
+    moment = datetime.now(UTC) + timedelta(milliseconds=5)
+    wait_until(lambda: datetime.now(UTC) > moment, what="the moment")
     deployment.settings = {"first_start": moment.isoformat() if first_start == "time" else first_start}
     if first_start == "time":
         send(deployment, 5, 1)

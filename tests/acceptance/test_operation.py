@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from http.client import HTTPConnection
+from pathlib import Path
 
+import psutil
 import pytest
 
+from migrations.upgrade import upgrade
 from schemas.dead_letter import DeadLetter
 from tests.acceptance.test_bad_inputs import letters_of
+from tests.bars import bar
 from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.workers import Deployment, wait_until
 from worker.broker.sink import RecordSink
 from worker.embedded.guarded import free_port
+from worker.embedded.postgres import embedded_postgres
 
 Deploy = Callable[..., Deployment]
 
 STOP_WITHIN_S = 30.0
+RESUME_WITHIN_S = 30.0
+OUTAGE_S = bar(300, 15)
 MIB = 1024 * 1024
 
 
@@ -138,6 +148,39 @@ def test_a_database_that_is_full_or_read_only_is_waited_out_without_a_dead_lette
         deployment.wait_settled(9)
         assert worker.process.poll() is None
     assert deployment.rows("SELECT outcome, count(*) AS n FROM ledger GROUP BY 1") == [{"outcome": "scored", "n": 9}]
+
+
+@pytest.mark.timeout(OUTAGE_S + 300)
+def test_an_outage_of_the_database_loses_nothing_and_needs_no_restart(tansu: Broker, deploy: Deploy) -> None:
+    directory = Path(tempfile.mkdtemp(prefix="gasp-outage-"))
+    try:
+        with embedded_postgres(directory, durable=False) as url:
+            upgrade(url)
+            deployment = deploy(tansu, database_url=url)
+            stack = ExitStack()
+            worker = stack.enter_context(deployment.worker())
+            send(deployment, 0, 40)
+            deployment.wait_settled(40)
+        with stack:
+            send(deployment, 40, 200)
+            process = psutil.Process(worker.process.pid)
+            before, ends_at = process.memory_info().rss, time.monotonic() + OUTAGE_S
+            wait_until(lambda: time.monotonic() > ends_at, what="the outage", deadline_s=OUTAGE_S + 10)
+            grown = process.memory_info().rss - before
+            with embedded_postgres(directory, durable=False):
+                returned_at = time.monotonic()
+                wait_until(lambda: deployment.count("ledger") > 40, what="the first batch after the outage")
+                resumed_s = time.monotonic() - returned_at
+                deployment.wait_settled(240)
+                outcomes = deployment.rows("SELECT outcome, count(*) AS n FROM ledger GROUP BY 1")
+                assert worker.process.poll() is None
+                assert worker.end(signal.SIGTERM) == 0
+        print(f"away for {OUTAGE_S:g} s: grown by {grown / MIB:.1f} MiB, resumed after {resumed_s:.1f} s")
+        assert outcomes == [{"outcome": "scored", "n": 240}]
+        assert resumed_s < RESUME_WITHIN_S
+        assert grown < 20 * MIB
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.mark.kafka

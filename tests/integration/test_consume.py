@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from gasp_core.grounding import AnswerGrounding, Exchange, Method
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.scorer import GroundingScorer
+from tests.bars import bar
 from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.models import save_model
@@ -37,6 +40,8 @@ from worker.store import Store
 
 MESSAGES = 12
 BATCH = 4
+POLL_INTERVAL_S = bar(10, 5)
+BATCH_S = bar(45, 12)
 
 
 class GatedScorer(GroundingScorer):
@@ -90,7 +95,14 @@ def gated_model(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
 
 
 @contextmanager
-def running(broker: Broker, store: Store, model: LanguageModel) -> Iterator[Loop]:
+def running(
+    broker: Broker,
+    store: Store,
+    model: LanguageModel,
+    *,
+    insist_after_s: float = 60,
+    max_poll_interval_ms: int = 300_000,
+) -> Iterator[Loop]:
     """Messages in a topic, and a consumer on it."""
     stop, instruments = Stop(), Instruments()
     topic, dead_letter_topic = broker.create_topic(), broker.create_topic()
@@ -99,7 +111,11 @@ def running(broker: Broker, store: Store, model: LanguageModel) -> Iterator[Loop
     with ExitStack() as stack:
         sink = stack.enter_context(RecordSink(broker.bootstrap))
         source = CountingSource(
-            broker.bootstrap, topic, f"group-of-{topic}", session_timeout_ms=broker.session_timeout_ms
+            broker.bootstrap,
+            topic,
+            f"group-of-{topic}",
+            session_timeout_ms=broker.session_timeout_ms,
+            max_poll_interval_ms=max_poll_interval_ms,
         )
         stack.callback(source.close)
         loop = Loop(source, scorer, register(store, scorer), topic, dead_letter_topic)
@@ -120,7 +136,7 @@ def running(broker: Broker, store: Store, model: LanguageModel) -> Iterator[Loop
             topic=topic,
             owner="test",
             first_start="earliest",
-            insist_after_s=60,
+            insist_after_s=insist_after_s,
             instruments=instruments,
         )
         engine = stack.enter_context(Engine[Settled](None, 0.1))
@@ -186,6 +202,43 @@ def test_a_worker_that_no_longer_owns_a_partition_writes_nothing_of_it_and_goes_
         (Outcome.SCORED, None): MESSAGES - 6,
     }
     assert store.positions(loop.topic) == {0: MESSAGES}
+
+
+@pytest.mark.kafka
+def test_a_batch_may_take_longer_than_the_group_waits_for_a_poll(
+    apache: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    """The control is test_a_source_that_stops_polling_loses_its_partitions_and_is_told."""
+    with running(apache, store, gated_model, max_poll_interval_ms=int(POLL_INTERVAL_S * 1000)) as loop:
+        assert loop.scorer.reached.wait(60)
+        generation = loop.source.generation()
+        started = time.monotonic()
+        wait_until(lambda: time.monotonic() - started > BATCH_S, what="several poll intervals", deadline_s=BATCH_S + 10)
+        assert loop.source.generation() == generation >= 0
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
+        assert loop.source.generation() == generation
+    assert not any(one.fenced for one in loop.settled)
+
+
+def test_a_claim_against_a_later_generation_waits_and_insists_once_the_group_let_us_keep_the_partition(
+    broker: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(broker, store, gated_model, insist_after_s=3) as loop:
+        assert loop.scorer.reached.wait(60)
+        # An owner of a later generation, as a group that is no more leaves behind.
+        extent = loop.source.extent()
+        later = Claim(loop.topic, 0, "another", 1_000_000, 0, 0, extent.topic_id)
+        assert store.claim_partition(later) == Position(0)
+        with capture_logs() as events:
+            loop.scorer.gate.set()
+            wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
+        assert loop.settled[0].fenced == ((loop.topic, 0),)
+        assert [one["event"] for one in events if one["event"] in {"fenced", "claim_refused"}] == [
+            "fenced",
+            "claim_refused",
+        ]
+    assert store.outcome_counts() == {(Outcome.SCORED, None): MESSAGES}
 
 
 def test_an_exchange_that_breaks_the_scorer_is_a_dead_letter_and_its_neighbours_are_scored(

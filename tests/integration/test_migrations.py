@@ -16,6 +16,7 @@ from gasp_core.grounding import AnswerSkip, Method, SentenceSkip, UnitKind
 from migrations.database_url import engine_url
 from migrations.errors import MigrationError
 from migrations.upgrade import _locked, downgrade, head_revision, upgrade
+from tests.bars import bar
 from tests.integration.store_examples import advance, attributed, prepared, rows, scored
 from worker.claims import GapReason
 from worker.settlement import Outcome
@@ -58,7 +59,8 @@ def test_upgrading_twice_changes_nothing_and_ends_at_the_newest_revision(empty_d
     store.close()
 
 
-def test_three_processes_can_migrate_an_empty_database_at_once(empty_database_url: str) -> None:
+@pytest.mark.parametrize("_", range(int(bar(20, 1))))
+def test_three_processes_can_migrate_an_empty_database_at_once(empty_database_url: str, _: int) -> None:
     program = "import sys; from migrations.upgrade import upgrade; upgrade(sys.argv[1])"
     command = [sys.executable, "-W", "error", "-c", program, empty_database_url]
     started = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]

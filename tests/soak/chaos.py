@@ -93,8 +93,8 @@ class Chaos:
 
     @contextmanager
     def _company(self, step: Step) -> Iterator[None]:
-        """A second worker where a crew of one has nobody to take over, or to take from."""
-        alone = self._crew.size == 1 and (step.blow in {Blow.TERM, Blow.STOP} or step.how == Point.IN_REVOKE)
+        """A second worker where a crew of one has nobody to take over."""
+        alone = self._crew.size == 1 and step.blow in {Blow.TERM, Blow.STOP}
         if alone:
             self._crew.resize(2)
             self.wait_for_calm()
@@ -115,15 +115,21 @@ class Chaos:
             return
         victim.die_at(Point(where))
         if where == Point.IN_REVOKE:
-            self._bring_a_rebalance(victim)
-        if not hold(lambda: not victim.alive, FATE_DEADLINE_S):
-            self._complain(f"{victim.log.name} did not come to {where}")
-            victim.fate.unlink(missing_ok=True)
+            self._die_in_revoke(victim)
+        elif not hold(lambda: not victim.alive, FATE_DEADLINE_S):
+            self._spare(victim, where)
 
-    def _bring_a_rebalance(self, victim: Member) -> None:
-        """Partitions are revoked from those that have them when somebody new comes: here, one that went before."""
-        others = [member for member in self._crew.members() if member.slot != victim.slot]
-        self._chance.choice(others).send(signal.SIGTERM, 0)
+    def _die_in_revoke(self, victim: Member) -> None:
+        """Double the crew for the time, so that everybody has to give up partitions."""
+        size = self._crew.size
+        self._crew.resize(2 * size)
+        if not hold(lambda: not victim.alive, FATE_DEADLINE_S):
+            self._spare(victim, Point.IN_REVOKE)
+        self._scale(size)
+
+    def _spare(self, victim: Member, where: str) -> None:
+        self._complain(f"{victim.log.name} did not come to {where}")
+        victim.spare()
 
     def _term(self) -> None:
         self.wait_for_calm()

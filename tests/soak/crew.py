@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -61,6 +62,11 @@ class Member:
         return self.status is None
 
     @property
+    def is_doomed(self) -> bool:
+        """Whether it was told to end, or fated to."""
+        return bool(self.forgiven)
+
+    @property
     def stands_still(self) -> bool:
         """Whether it was stopped by a signal and not continued."""
         return bool(psutil.Process(self.pid).status() == psutil.STATUS_STOPPED)
@@ -68,12 +74,19 @@ class Member:
     def send(self, number: signal.Signals, *forgiven: int) -> None:
         """Send a signal that may end it with one of these statuses."""
         self.forgiven.update(forgiven)
-        os.kill(self.pid, number)
+        if self.alive:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def die_at(self, point: Point) -> None:
         """Let it kill itself at the next pass of a point."""
         self.forgiven.add(-signal.SIGKILL)
         foretell(self.fate, point, signal.SIGKILL)
+
+    def spare(self) -> None:
+        """Take its fate back."""
+        self.fate.unlink(missing_ok=True)
+        self.forgiven.clear()
 
     def stand_still_at(self, point: Point) -> None:
         """Let it stop itself at the next pass of a point."""
@@ -109,13 +122,13 @@ class Crew:
     def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
-        for member in self.members():
+        for member in self._members.values():
             member.send(signal.SIGKILL)
 
     def members(self) -> list[Member]:
-        """Those that run now."""
+        """Those that run now and are not about to end."""
         with self._lock:
-            return [member for member in self._members.values() if member.alive]
+            return [member for member in self._members.values() if member.alive and not member.is_doomed]
 
     def resize(self, size: int) -> list[Member]:
         """Start workers, or ask the last ones to stop; gives those that leave."""

@@ -107,7 +107,7 @@ def test_two_passes_and_leave_one_out_agree_on_what_both_compute(tiny_model: Lan
 
 @pytest.mark.parametrize("size", [1, 2, 8, 32])
 def test_a_score_does_not_depend_on_its_neighbours(tiny_model: LanguageModel, size: int) -> None:
-    exchanges = [MUSEUM, REFUND] * 4
+    exchanges = [MUSEUM, REFUND] * 16
     random.Random(size).shuffle(exchanges)
     batched = GroundingScorer(tiny_model)
     passes = choose_passes(tiny_model, max_tokens=1, cache_bytes=0).passes

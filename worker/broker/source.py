@@ -15,7 +15,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.structs import MemberState, OffsetAndMetadata
 
 from worker.broker.admin import BrokerAdmin, Extent
-from worker.broker.client import broker_error, connection_settings, is_understood, open_client
+from worker.broker.client import broker_error, connection_settings, is_understood, open_client, translated
 from worker.broker.errors import RecordsUnreadable
 from worker.broker.rebalance import Listener, Ownership, Rebalance, keep_join
 from worker.broker.unreadable import find_unreadable
@@ -172,6 +172,16 @@ class RecordSource:
         """The first offset of each partition that is not older than ``moment``, where there is one. Raises as above."""
         with BrokerAdmin(self._bootstrap, security=self._security) as admin:
             return admin.offsets_since(self.topic, moment)
+
+    def end_offsets(self) -> dict[int, int]:
+        """The offset after the last record of each of our partitions, as of now. Raises BrokerUnavailable."""
+        if self._consumer is None:
+            return {}
+        places = list(self._consumer.assignment())
+        with translated(f"cannot ask for the ends of topic {self.topic}"):
+            ends = self._consumer.end_offsets(places, int(QUESTION_TIMEOUT_S * 1000)) if places else {}
+        # What a fetch has seen is newer, or more exact: the embedded broker tells the base of its last batch.
+        return {place.partition: max(end, self._consumer.highwater(place) or 0) for place, end in ends.items()}
 
     def end_offset(self, partition: int) -> int | None:
         """The offset after the last record, as of the last fetch; None before the first one."""

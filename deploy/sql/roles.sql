@@ -1,0 +1,95 @@
+-- Least privilege: three roles without a login, of which your logins are made members.
+--
+--   gasp_worker      what `gasp-worker run`, `status`, `check` and `rescore` need, and nothing more
+--   gasp_reviewer    reads the views
+--   gasp_dashboard   reads the views
+--
+-- The owner of the database runs this after `gasp-worker migrate`, again after every upgrade, and again when a login
+-- was added:
+--
+--   psql --set=ON_ERROR_STOP=1 --file=roles.sql gasp
+--
+-- It may be run any number of times and beside workers: everything that these roles have is taken back and given anew
+-- in one transaction. What a later revision adds belongs to nobody until the file of that version has been run;
+-- ALTER DEFAULT PRIVILEGES would give every new table away before anyone had looked at it.
+--
+-- Database and schema are taken to be the audit's own: PUBLIC, which is everyone else on the server, loses both.
+-- The weeks of a partitioned table need no grant: they are reached through it, and only through it.
+
+BEGIN;
+
+-- Not while a week is made or another run of this file changes the same grants.
+SELECT pg_advisory_xact_lock(hashtext('gasp ensure_weeks'));
+
+DO $$
+DECLARE
+    role text;
+BEGIN
+    FOREACH role IN ARRAY ARRAY['gasp_worker', 'gasp_reviewer', 'gasp_dashboard'] LOOP
+        IF to_regrole(role) IS NULL THEN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', role);
+        END IF;
+    END LOOP;
+END
+$$;
+
+DO $$
+DECLARE
+    ours text := 'gasp_worker, gasp_reviewer, gasp_dashboard';
+    everyone text := 'PUBLIC, ' || ours;
+BEGIN
+    EXECUTE format('REVOKE ALL ON DATABASE %I FROM %s', current_database(), everyone);
+    EXECUTE format('REVOKE ALL ON SCHEMA %I FROM %s', current_schema(), everyone);
+    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA %I FROM %s', current_schema(), everyone);
+    EXECUTE format('REVOKE ALL ON ALL SEQUENCES IN SCHEMA %I FROM %s', current_schema(), everyone);
+    EXECUTE format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %I FROM %s', current_schema(), everyone);
+    EXECUTE format('GRANT CONNECT ON DATABASE %I TO %s', current_database(), ours);
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO %s', current_schema(), ours);
+END
+$$;
+
+-- The worker. What was logged and found is written once: of stored rows it changes only which revision is current and
+-- what attribution adds. It deletes what retention deletes; the rows below these go with them.
+GRANT SELECT ON alembic_version, retention_periods TO gasp_worker;
+GRANT SELECT, INSERT ON scorers, thresholds TO gasp_worker;
+GRANT SELECT, INSERT, DELETE, UPDATE (is_current) ON interactions TO gasp_worker;
+GRANT SELECT, INSERT ON passages TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE (method, attributed_at) ON verdicts TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_drop, contradicting_chunk,
+    contradicting_passage, contradicting_drop) ON sentences TO gasp_worker;
+GRANT INSERT ON chunk_attributions TO gasp_worker;
+GRANT SELECT, INSERT, DELETE ON ledger, offset_gaps TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE ON partition_offsets TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON attribution_jobs, rescore_jobs, job_runs TO gasp_worker;
+GRANT EXECUTE ON FUNCTION ensure_weeks(timestamptz, timestamptz), drop_weeks(text, timestamptz) TO gasp_worker;
+
+-- Readers. A view reads its tables with the rights of the owner, so that they need none on the tables.
+GRANT SELECT ON v_sentences, v_flagged_sentences, v_interactions, v_ingest_lag, v_dead_letters, v_offset_gaps, v_job_runs
+    TO gasp_reviewer, gasp_dashboard;
+
+-- A query that runs for long costs the worker its server, and a transaction left open keeps weeks from being dropped.
+-- Such settings are not inherited from a role: each login has its own, hence the run after a login was added. A
+-- worker brings its own with each connection.
+DO $$
+DECLARE
+    login regrole;
+    bound text;
+BEGIN
+    FOR login IN
+        SELECT oid FROM pg_roles
+        WHERE rolcanlogin AND NOT rolsuper
+            AND (pg_has_role(oid, 'gasp_reviewer', 'USAGE') OR pg_has_role(oid, 'gasp_dashboard', 'USAGE'))
+    LOOP
+        FOREACH bound IN ARRAY ARRAY[
+            'statement_timeout = ''30s''', 'lock_timeout = ''5s''', 'idle_in_transaction_session_timeout = ''30s'''
+        ] LOOP
+            EXECUTE format('ALTER ROLE %s IN DATABASE %I SET %s', login, current_database(), bound);
+        END LOOP;
+    END LOOP;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE WARNING 'no timeouts for %: whoever made it must set statement_timeout, lock_timeout and '
+        'idle_in_transaction_session_timeout', login;
+END
+$$;
+
+COMMIT;

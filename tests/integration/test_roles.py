@@ -1,0 +1,364 @@
+"""deploy/sql/roles.sql: what each role can do, and what it cannot."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.errors import InsufficientPrivilege
+from sqlalchemy.engine import make_url
+
+from migrations.upgrade import upgrade
+from tests.integration.store_examples import (
+    OCCURRED_AT,
+    OTHER_IDENTITY,
+    advance,
+    attributed,
+    claim,
+    dead_letter,
+    grounding,
+    prepared,
+    rows,
+    scored,
+)
+from worker.embedded.databases import create_database, drop_database, psql_command
+from worker.embedded.programs import run
+from worker.judge import judge
+from worker.retention import apply_retention
+from worker.schema import require_current_schema
+from worker.store import Store, StoreNotReady, open_store
+from worker.store.rescoring import History
+from worker.store.retention import Period
+from worker.store.revisions import Judged
+
+ROLES_FILE = Path(__file__).parents[2] / "deploy" / "sql" / "roles.sql"
+# A login for each role, and one that has none.
+LOGINS = {"gasp_worker": "worker_login", "gasp_reviewer": "reviewer_login", "gasp_dashboard": "dashboard_login"}
+STRANGER = "stranger_login"
+GAPS = [0.01, 0.9]
+
+# Not the weeks: they are reached through their tables.
+RELATIONS = """
+    SELECT relname, relkind = 'v' AS is_view FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm') AND NOT relispartition
+"""
+GRANTED = """
+    SELECT privilege_type || ' ON ' || relname AS granted
+    FROM pg_class, aclexplode(relacl) WHERE grantee = 'gasp_worker'::regrole
+    UNION SELECT privilege_type || ' (' || attname || ') ON ' || attrelid::regclass
+    FROM pg_attribute, aclexplode(attacl) WHERE grantee = 'gasp_worker'::regrole
+    UNION SELECT privilege_type || ' ON FUNCTION ' || pg_proc.oid::regprocedure
+    FROM pg_proc, aclexplode(proacl) WHERE grantee = 'gasp_worker'::regrole
+"""
+
+NOBODY_MAY = (
+    "CREATE TABLE mine (id int)",
+    "CREATE TEMPORARY TABLE mine (id int)",
+    "CREATE SCHEMA mine",
+    "CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "CREATE ROLE another",
+    "ALTER TABLE ledger ADD COLUMN more int",
+    "DROP TABLE ledger",
+    "DROP VIEW v_sentences",
+    "TRUNCATE ledger",
+    "UPDATE ledger SET outcome = 'scored'",
+    "UPDATE thresholds SET flag_below = 0",
+    "DELETE FROM thresholds",
+    "DELETE FROM scorers",
+    "UPDATE alembic_version SET version_num = '0001'",
+    "INSERT INTO retention_periods (keep_days) VALUES (1)",
+    "SET ROLE postgres",
+    "GRANT gasp_worker TO stranger_login",
+    "ALTER ROLE stranger_login SUPERUSER",
+    "SELECT * FROM pg_authid",
+    "COPY (SELECT 1) TO PROGRAM 'true'",
+)
+WORKER_MAY_NOT = (
+    *NOBODY_MAY,
+    "SET ROLE gasp_dashboard",
+    "UPDATE interactions SET answer = ''",
+    "UPDATE verdicts SET lowest_gap = 0",
+    "UPDATE sentences SET gap = 0, flagged = false",
+    "DELETE FROM verdicts",
+    "DELETE FROM passages",
+    "DELETE FROM partition_offsets",
+    "DELETE FROM retention_periods",
+    "SELECT * FROM v_sentences",
+    "ALTER FUNCTION drop_weeks OWNER TO worker_login",
+)
+READERS_MAY_NOT = (
+    *NOBODY_MAY,
+    "SET ROLE gasp_worker",
+    "SELECT * FROM interactions",
+    "SELECT answer FROM interactions",
+    "SELECT * FROM passages",
+    "SELECT * FROM thresholds",
+    "SELECT * FROM alembic_version",
+    "INSERT INTO scorers (model, revision, dtype, template, method, label) VALUES ('', '', '', '', '', '')",
+    "INSERT INTO v_dead_letters (topic) VALUES ('')",
+    "UPDATE v_job_runs SET detail = ''",
+    "DELETE FROM v_offset_gaps",
+    "DELETE FROM interactions",
+    "SELECT drop_weeks('passages', now())",
+    "SELECT ensure_weeks(now(), now())",
+)
+
+
+@pytest.fixture(scope="module")
+def roles(postgres_server: str, template_database: str) -> Iterator[str]:
+    """The owner's URL of a migrated database on which the file was run, before and after the logins got their roles."""
+    url = create_database(postgres_server, "with_roles", template=template_database)
+    apply_roles(url)
+    rows(url, f"CREATE ROLE {STRANGER} LOGIN")
+    for role, login in LOGINS.items():
+        rows(url, f"CREATE ROLE {login} LOGIN IN ROLE {role}")
+    apply_roles(url)
+    yield url
+    drop_database(postgres_server, "with_roles")
+
+
+@pytest.fixture
+def owner(postgres_server: str, roles: str) -> Iterator[str]:
+    """The owner's URL of a copy of that database."""
+    yield create_database(postgres_server, "copy_with_roles", template=database_of(roles))
+    drop_database(postgres_server, "copy_with_roles")
+
+
+def apply_roles(url: str, path: Path = ROLES_FILE) -> str:
+    """Run the file as the runbook does; gives what psql says."""
+    done = run([*psql_command(url), "--set=ON_ERROR_STOP=1", "--quiet", f"--file={path}"])
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def database_of(url: str) -> str:
+    return make_url(url).database or ""
+
+
+def as_login(url: str, login: str) -> str:
+    return make_url(url).set(drivername="postgresql", username=login).render_as_string(hide_password=False)
+
+
+def refused(url: str, role: str, statement: str) -> None:
+    with psycopg.connect(as_login(url, LOGINS[role])) as connection, pytest.raises(InsufficientPrivilege):
+        connection.execute(statement)
+
+
+# --- a worker's whole life ---
+
+
+def work(owner: str) -> None:
+    """Everything that a worker does with the database, under a login that is a member of gasp_worker."""
+    with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
+        require_current_schema(store)
+        scorer_id = consume(store)
+        attribute(store, scorer_id)
+        rescore(store)
+        keep_up(store, owner)
+
+
+def consume(store: Store) -> int:
+    scorer_id, threshold = prepared(store)
+    batch = [scored(0, "id-0", GAPS, threshold), scored(1, "id-1", GAPS, threshold), dead_letter(2)]
+    assert store.settle(scorer_id, batch, [advance(0, 3)]).fenced == ()
+    assert len(store.known(scorer_id, [_key(batch[0])])) == 1
+    store.settle(scorer_id, [scored(3, "id-0", GAPS, threshold, edition="Once more. ")], [advance(3, 4)])
+    passed = store.claim_partition(claim(owner="worker-2", generation=4, beginning=9))
+    assert passed is not None
+    assert passed.gap is not None
+    return scorer_id
+
+
+def _key(settlement: object) -> tuple[str, str, str]:
+    logged = settlement.decoded.interaction  # type: ignore[attr-defined]  # a settlement with content
+    return logged.app, logged.interaction_id, logged.content_hash
+
+
+def attribute(store: Store, scorer_id: int) -> None:
+    job = store.claim_job("worker-1", scorer_id, 60, 3)
+    assert job is not None
+    assert store.finish_job(job, attributed(GAPS, [[0.4, -0.2], [0.3, 0.1]]))
+    job = store.claim_job("worker-1", scorer_id, 60, 3)
+    assert job is not None
+    assert store.retry_job(job, "for tests", 60)
+    assert (store.backlog().done, store.backlog().waiting) == (1, 2)
+
+
+def rescore(store: Store) -> None:
+    scorer_id = prepared(store, OTHER_IDENTITY, partitions=0)[0]
+    assert store.queue_rescoring(scorer_id, History(OCCURRED_AT), None, limit=10).queued == 2
+    (job,) = store.claim_rescoring("worker-1", scorer_id, limit=1, lease_s=60, max_attempts=3)
+    found = grounding(GAPS)
+    judged = Judged(found, judge(found, store.active_thresholds(scorer_id)[None]))
+    assert store.finish_rescoring(scorer_id, [(job, judged)]) == 1
+    assert store.cancel_rescoring(scorer_id, limit=10) == 1
+
+
+def keep_up(store: Store, owner: str) -> None:
+    now = datetime.now(UTC)
+    for due in (now - timedelta(days=50), now):
+        assert store.claim_run("retention", due, "worker-1")
+        store.end_run("retention", due, failed=False, detail=None)
+    assert store.prune_runs(30) == 1
+    assert store.reap_leases() == 0
+    assert store.ensure_weeks(ahead_days=40) > 0
+    age(owner)
+    assert store.overdue().weekly_tables > 0
+    removed = apply_retention(store, threading.Event()).removed
+    assert (removed.interactions, removed.ledger_rows, removed.offset_gaps) == (3, 4, 1)
+    assert removed.weekly_tables > 0
+    assert store.partition_statuses()[0].next_offset == 9
+    assert store.outcome_counts() == {}
+
+
+def age(owner: str) -> None:
+    """Let everything that is stored be forty days old, and nothing be kept for longer than thirty."""
+    with psycopg.connect(as_login(owner, "postgres")) as connection:
+        connection.execute("SELECT ensure_weeks(now() - interval '60 days', now())")
+        # The references would be looked at after each statement.
+        connection.execute("SET session_replication_role = replica")
+        for table, column in (
+            ("interactions", "stored_at"),
+            ("passages", "stored_at"),
+            ("ledger", "settled_at"),
+            ("offset_gaps", "noticed_at"),
+        ):
+            connection.execute(f"UPDATE {table} SET {column} = {column} - interval '40 days'")
+    with open_store(owner, application_name="gasp-test") as store:
+        store.set_retention(Period(None, 30))
+
+
+# --- the worker ---
+
+
+def test_a_worker_can_do_all_its_work_with_the_worker_role(owner: str) -> None:
+    work(owner)
+
+
+def test_a_worker_needs_every_privilege_that_its_role_has(
+    postgres_server: str, roles: str, subtests: pytest.Subtests
+) -> None:
+    granted = [row["granted"] for row in rows(roles, GRANTED)]
+    assert len(granted) > 40
+    for number, privilege in enumerate(granted):
+        with subtests.test(privilege):
+            url = create_database(postgres_server, f"without_{number}", template=database_of(roles))
+            rows(url, f"REVOKE {privilege} FROM gasp_worker")
+            with pytest.raises(StoreNotReady, match="permission denied"):
+                work(url)
+            drop_database(postgres_server, f"without_{number}")
+
+
+@pytest.mark.parametrize("statement", WORKER_MAY_NOT)
+def test_a_worker_is_refused(roles: str, statement: str) -> None:
+    refused(roles, "gasp_worker", statement)
+
+
+def test_a_worker_writes_into_a_week_that_it_has_just_made(owner: str) -> None:
+    week = f"{datetime.now(UTC):%Gw%V}"
+    for table in ("passages", "sentences"):
+        rows(owner, f"DROP TABLE {table}_{week}")
+    with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
+        scorer_id, threshold = prepared(store)
+        store.settle(scorer_id, [scored(0, "id-0", GAPS, threshold)], [advance(0, 1)])
+    assert rows(owner, f"SELECT count(*) AS n FROM passages_{week}") == [{"n": 2}]
+
+
+@pytest.mark.parametrize("table", ["passages", "sentences", "chunk_attributions"])
+@pytest.mark.parametrize("role", LOGINS)
+def test_a_week_is_reached_through_its_table_only(roles: str, role: str, table: str) -> None:
+    refused(roles, role, f"SELECT count(*) FROM {table}_{datetime.now(UTC):%Gw%V}")
+
+
+# --- those who read ---
+
+
+@pytest.mark.parametrize("role", ["gasp_reviewer", "gasp_dashboard"])
+def test_a_reader_reads_every_view(owner: str, role: str) -> None:
+    with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
+        attribute(store, consume(store))
+    views = [row["relname"] for row in rows(owner, RELATIONS) if row["is_view"]]
+    filled = {view for view in views if rows(as_login(owner, LOGINS[role]), f"SELECT * FROM {view} LIMIT 1")}
+    assert filled == set(views) - {"v_job_runs"}
+
+
+@pytest.mark.parametrize("statement", READERS_MAY_NOT)
+@pytest.mark.parametrize("role", ["gasp_reviewer", "gasp_dashboard"])
+def test_a_reader_is_refused(roles: str, role: str, statement: str) -> None:
+    refused(roles, role, statement)
+
+
+@pytest.mark.parametrize("role", ["gasp_reviewer", "gasp_dashboard"])
+def test_a_reader_that_was_a_member_when_the_file_was_run_cannot_take_long(roles: str, role: str) -> None:
+    for setting in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        assert rows(as_login(roles, LOGINS[role]), f"SHOW {setting}") == [{setting: "30s"}]
+    assert rows(as_login(roles, LOGINS["gasp_worker"]), "SHOW statement_timeout") == [{"statement_timeout": "0"}]
+
+
+# --- the file ---
+
+
+def test_the_file_names_every_table_and_view_and_no_other(roles: str) -> None:
+    text = "\n".join(line for line in ROLES_FILE.read_text("utf-8").splitlines() if not line.startswith("--"))
+    grants = re.findall(r"^GRANT [^;]*?\bON (?!FUNCTION)([a-z_,\s]+?)\s+TO ", text, flags=re.MULTILINE)
+    named = [name.strip() for listed in grants for name in listed.split(",")]
+    assert sorted(named) == sorted(row["relname"] for row in rows(roles, RELATIONS))
+
+
+def test_a_function_is_nobodys_unless_it_was_granted(roles: str) -> None:
+    callers = """
+        SELECT DISTINCT grantee::regrole::text AS grantee FROM pg_proc, aclexplode(proacl)
+        WHERE pronamespace = current_schema()::regnamespace AND grantee <> proowner
+    """
+    assert rows(roles, callers) == [{"grantee": "gasp_worker"}]
+    assert (
+        rows(roles, "SELECT 1 FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proacl IS NULL")
+        == []
+    )
+
+
+def test_a_login_without_a_role_cannot_connect(roles: str) -> None:
+    with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
+        psycopg.connect(as_login(roles, STRANGER))
+
+
+def test_what_was_given_beyond_the_file_is_taken_back_by_the_next_run(owner: str) -> None:
+    rows(
+        owner, "GRANT UPDATE (answer) ON interactions TO gasp_worker; GRANT SELECT ON ledger TO PUBLIC, gasp_dashboard"
+    )
+    apply_roles(owner)
+    refused(owner, "gasp_worker", "UPDATE interactions SET answer = ''")
+    refused(owner, "gasp_dashboard", "SELECT * FROM ledger")
+
+
+def test_what_a_later_revision_adds_is_nobodys(owner: str) -> None:
+    rows(owner, "CREATE TABLE labels (id int); CREATE VIEW v_labels AS SELECT * FROM labels")
+    for role in LOGINS:
+        for name in ("labels", "v_labels"):
+            refused(owner, role, f"SELECT * FROM {name}")
+
+
+@pytest.mark.usefixtures("roles")
+def test_an_owner_who_is_no_superuser_can_run_it_twice(postgres_server: str, tmp_path: Path) -> None:
+    rows(postgres_server, "CREATE ROLE landlord LOGIN CREATEROLE")
+    url = create_database(postgres_server, "let")
+    rows(postgres_server, "ALTER DATABASE let OWNER TO landlord")
+    url = as_login(url, "landlord")
+    upgrade(url)
+    # Under other names, since the roles belong to the whole server, and a superuser has made them.
+    path = tmp_path / "roles.sql"
+    path.write_text(ROLES_FILE.read_text("utf-8").replace("gasp_", "let_"), "utf-8")
+    apply_roles(url, path)
+    rows(url, "CREATE ROLE let_login LOGIN IN ROLE let_dashboard")
+    assert "WARNING" not in apply_roles(url, path)
+    read = as_login(url, "let_login")
+    assert rows(read, "SELECT * FROM v_sentences") == []
+    assert rows(read, "SHOW statement_timeout") == [{"statement_timeout": "30s"}]
+    rows(postgres_server, f"GRANT let_dashboard TO {STRANGER}")
+    assert f"no timeouts for {STRANGER}" in apply_roles(url, path)
+    drop_database(postgres_server, "let")
