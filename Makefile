@@ -47,7 +47,7 @@ soak: $(READY)
 
 # The bars of docs/reliability.md that the tests hold in a short form, in their full length; takes ten minutes.
 bars: $(READY)
-	@GASP_TEST_FULL=1 $(BIN)/pytest -s -k "longer_than_the_group_waits or three_processes or outage or replicas or records_of_any_size or wedges or neighbours"
+	@GASP_TEST_FULL=1 $(BIN)/pytest -s -k "longer_than_the_group_waits or three_processes or outage or three_zones or records_of_any_size or wedges or neighbours"
 
 # A worker with a million messages waiting: its memory, and whether it says rightly how many wait.
 bench-backlog: $(READY)

@@ -82,7 +82,10 @@ def _locked(connection: Connection) -> Iterator[None]:
     deadline = time.monotonic() + _QUEUE_TIMEOUT_S
     while not _try_lock(connection):
         if time.monotonic() > deadline:
-            raise MigrationError(f"another migration has been running for {_QUEUE_TIMEOUT_S} s")
+            message = (
+                f"another migration has been running for {_QUEUE_TIMEOUT_S} s; pg_stat_activity lists gasp-migrate"
+            )
+            raise MigrationError(message)
         time.sleep(_QUEUE_INTERVAL_S)
     timeouts = text(
         "SELECT set_config('lock_timeout', :lock, false), set_config('statement_timeout', :statement, false)"
@@ -101,5 +104,9 @@ def _try_lock(connection: Connection) -> bool:
 def _message(error: SQLAlchemyError | CommandError) -> str:
     """The server's own sentence, without the statement and without the DETAIL, which may quote rows."""
     cause = error.orig if isinstance(error, DBAPIError) else error
-    primary = cause.diag.message_primary if isinstance(cause, psycopg.Error) else None
-    return primary or str(cause).strip()
+    if not isinstance(cause, psycopg.Error):
+        return str(cause).strip()
+    message = cause.diag.message_primary or str(cause).strip()
+    if isinstance(cause, psycopg.errors.InsufficientPrivilege):
+        return f"{message}; migrate with the GASP_DATABASE_URL of the database's owner"
+    return message if cause.sqlstate else f"{message}; look at GASP_DATABASE_URL"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from datetime import UTC
 from typing import Annotated, Final, Literal
 
 import orjson
 from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
 
 from schemas.text import STORABLE, StorableJson, StorableText
+from schemas.timestamps import in_utc
 
 INTERACTION_SCHEMA: Final = "gasp.interaction.v1"
 MAX_ID_CHARS = 512
@@ -24,7 +24,7 @@ _NOT_BLANK = r"\S"
 
 Identifier = Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARS, pattern=_NOT_BLANK), STORABLE]
 AppName = Annotated[str, Field(min_length=1, max_length=MAX_APP_CHARS, pattern=_NOT_BLANK), STORABLE]
-UtcDatetime = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
+UtcDatetime = Annotated[AwareDatetime, AfterValidator(in_utc)]
 
 # Strict: "1" is no number and 1 is no text. The open object in the published schema says what adapters do with
 # further fields: they are kept in the metadata.

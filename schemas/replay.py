@@ -43,8 +43,7 @@ class Replay(BaseModel):
         facts = {name: texts[header] for name, header in _HEADERS.items() if header in texts}
         try:
             return cls.model_validate_strings(facts)
-        except (ValidationError, OverflowError):
-            # OverflowError: a time at the end of the calendar that UTC does not reach.
+        except ValidationError:
             return None
 
 

@@ -32,9 +32,18 @@ def parse_timestamp(value: object, *, received_at: datetime) -> datetime | None:
     return moment if moment is not None and EARLIEST <= moment <= received_at + MAX_AHEAD else None
 
 
+def in_utc(moment: datetime) -> datetime:
+    """Return the moment in UTC; without a zone it is UTC. Raises ValueError if it lies outside UTC's calendar."""
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        # At the ends of the calendar there are hours in other zones that UTC does not reach.
+        raise ValueError("outside the calendar of UTC") from None
+
+
 def _moment(value: object) -> datetime | None:
     if isinstance(value, datetime):
-        return _in_utc(value)
+        return in_utc(value)
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -48,7 +57,7 @@ def _from_text(text: str) -> datetime | None:
     if _NUMBER.fullmatch(text) and len(text) != _BASIC_DATE_CHARS:
         return _from_epoch(Fraction(text))
     # Ruby and PostgreSQL write the zone's name; fromisoformat reads Z and offsets.
-    return _in_utc(datetime.fromisoformat(re.sub(r"\s*(?:UTC|GMT)$", "Z", text.upper())))
+    return in_utc(datetime.fromisoformat(re.sub(r"\s*(?:UTC|GMT)$", "Z", text.upper())))
 
 
 def _from_epoch(epoch: Fraction) -> datetime | None:
@@ -56,7 +65,3 @@ def _from_epoch(epoch: Fraction) -> datetime | None:
         if abs(epoch) < bound:
             return _EPOCH + timedelta(microseconds=int(epoch * 1_000_000 / units_per_s))
     return None
-
-
-def _in_utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -79,8 +79,7 @@ class Consumer:
     def run(self) -> None:
         """Consume until a stop is asked for; the batch at hand is finished first, unless it takes too long."""
         while not (self._stop.is_set() and self._flight is None):
-            if self._engine.fault is not None:
-                raise RuntimeError("the engine thread ended") from self._engine.fault
+            self._engine.check()
             if self._stop.remaining_s() <= 0:
                 self._abandon()
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from schemas.dead_letter import DeadLetter, RejectReason
@@ -32,9 +33,10 @@ class DeadLetters:
         if not dead:
             return
         sent = [(settlement, self._try_whole(settlement)) for settlement in dead]
-        self._flush()
-        refused = [settlement for settlement, place in sent if place is None or place.exception() is not None]
-        for settlement in refused:
+        # Each future knows its own refusal.
+        with suppress(SendFailed):
+            self._sink.flush(FLUSH_TIMEOUT_S)
+        for settlement in [settlement for settlement, place in sent if _is_too_large(place)]:
             self._send_one(settlement, attached=False)
         self._sink.flush(FLUSH_TIMEOUT_S)
 
@@ -46,13 +48,6 @@ class DeadLetters:
             return self._send_one(settlement, attached=fits)
         except RecordTooLarge:
             return None
-
-    def _flush(self) -> None:
-        try:
-            self._sink.flush(FLUSH_TIMEOUT_S)
-        except SendFailed:
-            # Each future knows its own refusal; those letters go once more by reference.
-            return
 
     def _send_one(self, settlement: Settlement, *, attached: bool) -> Future[Place]:
         record = settlement.record
@@ -69,3 +64,11 @@ class DeadLetters:
         )
         value = record.value if attached else None
         return self._sink.send(self._topic, value, key=record.key, headers=letter.to_headers(record.headers))
+
+
+def _is_too_large(place: Future[Place] | None) -> bool:
+    """Whether the topic does not take it. Raises whatever else kept it from being stored."""
+    error = place.exception() if place else None
+    if error is not None and not isinstance(error, RecordTooLarge):
+        raise error
+    return place is None or error is not None

@@ -55,7 +55,7 @@ class Engine(Generic[T]):
         self._grace_s = grace_s
         self._beat = beat
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
-        self.fault: BaseException | None = None
+        self._fault: BaseException | None = None
 
     def __enter__(self) -> Engine[T]:
         self._thread.start()
@@ -71,6 +71,11 @@ class Engine(Generic[T]):
     def abandoned(self) -> bool:
         """Whether work goes on although the context was left."""
         return self._stopping and self._thread.is_alive()
+
+    def check(self) -> None:
+        """Raise what ended the engine's thread, if something did."""
+        if self._fault is not None:
+            raise self._fault
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Queue inline work. One piece at a time: the caller waits for its future before it submits the next."""
@@ -90,7 +95,7 @@ class Engine(Generic[T]):
                     self._run_inline()
         except BaseException as fault:  # noqa: BLE001 - handed to the thread that supervises this one
             log.error("engine_failed", error=type(fault).__name__)
-            self.fault = fault
+            self._fault = fault
 
     def _run_attribution(self) -> bool:
         if self._attribution is None or self._stopping:

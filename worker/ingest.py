@@ -117,15 +117,16 @@ class Ingest:
 
     def _groundings(self, interactions: Sequence[Interaction]) -> dict[Key, AnswerGrounding | Unscorable]:
         """Score what this scorer has not judged yet, each content once."""
-        known = self._patience.outlast(lambda: self._known(interactions), name="known")
-        fresh = {key_of(one): one for one in interactions if key_of(one) not in known}
+        logged = {key_of(interaction): interaction for interaction in interactions}
+        known = self._patience.outlast(lambda: self._known(list(logged)), name="known")
+        fresh = {key: interaction for key, interaction in logged.items() if key not in known}
         exchanges = [exchange_of(interaction) for interaction in fresh.values()]
         found = self._patience.outlast(lambda: self._score(exchanges), name="score")
         return dict(zip(fresh, found, strict=True))
 
-    def _known(self, interactions: Sequence[Interaction]) -> set[Key]:
+    def _known(self, keys: Sequence[Key]) -> set[Key]:
         with self._metrics.stage(Stage.KNOWN):
-            return self._store.known(self._scorer_id, [key_of(interaction) for interaction in interactions])
+            return self._store.known(self._scorer_id, keys)
 
     def _score(self, exchanges: Sequence[Exchange]) -> list[AnswerGrounding | Unscorable]:
         with self._metrics.stage(Stage.SCORE):

@@ -278,5 +278,4 @@ def _source(settings: Settings, owner: str) -> RecordSource:
 
 def _wait(engine: Engine[Settled], stop: Stop) -> None:
     while not stop.wait(ENGINE_LOOK_S):
-        if engine.fault is not None:
-            raise RuntimeError("the engine thread ended") from engine.fault
+        engine.check()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 
+import psutil
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import MemberToRemove
+from kafka.errors import ProducerFencedError
+from kafka.producer.transaction_manager import ProducerIdAndEpoch
 from kafka.structs import MemberState
 from structlog.testing import capture_logs
 
@@ -370,15 +376,116 @@ def test_a_member_that_was_dropped_while_it_rejoined_asks_for_its_positions_agai
 
 
 @pytest.mark.kafka
-def test_a_record_over_the_limit_of_its_topic_is_refused_for_good(apache: Broker) -> None:
-    topic = apache.create_topic(config={"max.message.bytes": str(10 * KIB)})
+def test_records_over_the_limit_of_their_topic_are_refused_alone(apache: Broker) -> None:
+    topic = apache.create_topic(partitions=3, config={"max.message.bytes": str(10 * KIB)})
     with RecordSink(apache.bootstrap) as sink:
-        refused = sink.send(topic, b"x" * 20 * KIB)
-        sink.send(topic, b"small")
-        with pytest.raises(SendFailed, match=topic):
+        sent = [sink.send(topic, bytes(20 * KIB if n % 4 == 3 else 10), key=b"%d" % n) for n in range(40)]
+        with pytest.raises(SendFailed, match=topic) as caught:
             sink.flush(DEADLINE_S)
-        assert isinstance(refused.exception(), RecordTooLarge)
+        assert sum(caught.value.reasons.values()) == 10
+        assert [isinstance(future.exception(), RecordTooLarge) for future in sent] == [n % 4 == 3 for n in range(40)]
+        assert all(future.exception() is None for future in sent[::4])
+        sink.send(topic, b"later")
         sink.flush(DEADLINE_S)
+
+
+def _break_sequence(sink: RecordSink, place: TopicPartition) -> None:
+    sink._producer._identity.set_sequence_number(place, 1_000)
+
+
+def _skip_epoch(sink: RecordSink, place: TopicPartition) -> None:
+    _set_epoch(sink, place, sink._producer._identity.producer_id_and_epoch.epoch + 1)
+
+
+def _lose_id(sink: RecordSink, _: TopicPartition) -> None:
+    sink._producer._identity.reset_producer_id()
+
+
+def _pass_use(sink: RecordSink, _: TopicPartition) -> None:
+    sink._producer._identity.transition_to_fatal_error(ProducerFencedError())
+
+
+@pytest.mark.parametrize("meet", [_break_sequence, _skip_epoch, _lose_id, _pass_use])
+def test_a_sink_sends_on_whatever_its_producer_met(
+    broker: Broker, meet: Callable[[RecordSink, TopicPartition], None]
+) -> None:
+    topic = broker.create_topic()
+    with RecordSink(broker.bootstrap, client_id=f"met-{topic}") as sink:
+        for number in range(3):
+            sink.send(topic, b"%d" % number).result(DEADLINE_S)
+        meet(sink, TopicPartition(topic, 0))
+        with suppress(BrokerUnavailable):
+            sink.send(topic, b"perhaps").result(DEADLINE_S)
+            sink.flush(DEADLINE_S)
+        assert sink.send(topic, b"later").result(DEADLINE_S).offset >= 3
+        assert len(_threads_of(f"met-{topic}")) == 1
+    assert _threads_of(f"met-{topic}") == []
+
+
+@pytest.mark.kafka
+def test_a_sink_sends_on_when_another_producer_has_taken_over_its_id(apache: Broker) -> None:
+    topic = apache.create_topic()
+    with RecordSink(apache.bootstrap) as sink:
+        sink.send(topic, b"before").result(DEADLINE_S)
+        _set_epoch(sink, TopicPartition(topic, 0), 1)
+        sink.send(topic, b"by the other one").result(DEADLINE_S)
+        _set_epoch(sink, TopicPartition(topic, 0), 0)
+        with pytest.raises(BrokerUnavailable, match="InvalidProducerEpoch"):
+            sink.send(topic, b"fenced").result(DEADLINE_S)
+        assert sink.send(topic, b"after").result(DEADLINE_S).offset == 2
+
+
+@pytest.mark.kafka
+def test_what_is_under_way_in_a_producer_past_use_fails_and_is_sent_again(
+    apache: Broker, apache_node: ApacheKafka
+) -> None:
+    topic = apache.create_topic()
+    with RecordSink(apache.bootstrap) as sink:
+        sink.send(topic, b"before").result(DEADLINE_S)
+        with _frozen(apache_node):
+            under_way = sink.send(topic, b"under way")
+            _pass_use(sink, TopicPartition(topic, 0))
+            with pytest.raises(BrokerUnavailable):
+                sink.flush(DEADLINE_S)
+            assert isinstance(under_way.exception(), BrokerUnavailable)
+        sink.send(topic, b"again")
+        sink.flush(DEADLINE_S)
+
+
+@pytest.mark.kafka
+def test_a_sink_sends_on_after_an_outage_in_which_a_record_was_given_up(
+    apache: Broker, apache_node: ApacheKafka
+) -> None:
+    topic = apache.create_topic()
+    with RecordSink(apache.bootstrap, delivery_timeout_s=10.1) as sink:
+        sink.send(topic, b"before").result(DEADLINE_S)
+        with _frozen(apache_node):
+            given_up = sink.send(topic, b"given up")
+            wait_until(lambda: _has_requests_under_way(sink), what="the record to be with the broker")
+            apache_node.kill()
+        with pytest.raises(BrokerUnavailable):
+            given_up.result(DEADLINE_S)
+        apache_node.start()
+        assert sink.send(topic, b"after").result(DEADLINE_S).offset > 0
+
+
+@pytest.mark.kafka
+def test_a_sink_that_gives_up_what_is_under_way_closes_quietly_and_wholly(
+    apache: Broker, apache_node: ApacheKafka
+) -> None:
+    topic = apache.create_topic()
+    sink = RecordSink(apache.bootstrap, client_id=f"quiet-{topic}")
+    sink.send(topic, b"before").result(DEADLINE_S)
+    port = int(apache.bootstrap.rpartition(":")[2])
+    with _frozen(apache_node):
+        under_way = sink.send(topic, b"under way")
+        before = time.monotonic()
+        sink.close(timeout_s=0.1)
+        assert time.monotonic() - before < 2
+        assert isinstance(under_way.exception(timeout=0), BrokerUnavailable)
+        assert _threads_of(f"quiet-{topic}") == []
+        connections = psutil.Process().net_connections("tcp")
+        assert [one for one in connections if one.raddr and one.raddr.port == port] == []
 
 
 @pytest.mark.kafka
@@ -420,6 +527,8 @@ def test_a_restart_of_the_broker_loses_nothing(apache: Broker, apache_node: Apac
         apache_node.kill()
         group.run(lambda: [event["event"] for event in events] == ["kafka_unreachable"])
         assert source.assignment() == {0}
+        assert events[0]["error"] == source.problem()
+        assert "KafkaConnectionError" in str(source.problem())
         sink.send(topic, b"meanwhile")
         with pytest.raises(BrokerUnavailable):
             sink.flush(0.2)
@@ -430,6 +539,7 @@ def test_a_restart_of_the_broker_loses_nothing(apache: Broker, apache_node: Apac
         group.run(lambda: len(group.records) == 3)
         assert group.values() == [b"before", b"meanwhile", b"after"]
         assert events[-1]["event"] == "kafka_reachable"
+        assert source.problem() is None
 
 
 def test_a_broker_that_is_not_there_is_reported_soon() -> None:
@@ -456,6 +566,32 @@ def _poll_until(source: RecordSource, condition: Callable[[], bool], wanted: int
         assert time.monotonic() < deadline
         records += source.poll(0.1)
     return records
+
+
+@contextmanager
+def _frozen(node: ApacheKafka) -> Iterator[None]:
+    """The broker keeps its connections and answers nothing."""
+    assert node.pid is not None
+    os.kill(node.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        if node.pid is not None:
+            os.kill(node.pid, signal.SIGCONT)
+
+
+def _set_epoch(sink: RecordSink, place: TopicPartition, epoch: int) -> None:
+    identity = sink._producer._identity
+    identity.set_producer_id_and_epoch(ProducerIdAndEpoch(identity.producer_id_and_epoch.producer_id, epoch))
+    identity.set_sequence_number(place, 0)
+
+
+def _threads_of(client_id: str) -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith(client_id)]
+
+
+def _has_requests_under_way(sink: RecordSink) -> bool:
+    return any(connection.in_flight_requests for connection in sink._producer._connections._conns.values())
 
 
 def _silent_member(broker: Broker, topic: str) -> subprocess.Popen[str]:

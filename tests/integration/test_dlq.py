@@ -274,16 +274,32 @@ def test_a_letter_whose_original_was_taken_by_retention_is_left(
 
 
 @pytest.mark.kafka
-def test_a_message_that_its_topic_does_not_take_is_left_and_the_others_are_sent(
+def test_messages_that_their_topic_does_not_take_are_left_and_the_others_are_sent(
     apache: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = Letters(apache, apache.create_topic(), apache.create_topic())
     narrow = apache.create_topic(config={"max.message.bytes": "5000"})
     set_environment(monkeypatch, bootstrap=apache.bootstrap, topic=narrow, dead_letter_topic=made.dead_letter_topic)
-    made.die([b"small", b"x" * 6000, b"small too"], RejectReason.SCORING_FAILED)
+    made.die([b"small", b"x" * 6000, b"small too", b"y" * 6000, b"last"], RejectReason.SCORING_FAILED)
     left = dlq("replay", "--all", exit_code=1).stdout.splitlines()
-    assert left == [f"sent 2 to {narrow}", f"left 1: {Obstacle.TOO_LARGE} (such as 0:1)"]
-    assert [record.value for record in made.records(narrow)] == [b"small", b"small too"]
+    assert left == [f"sent 3 to {narrow}", f"left 2: {Obstacle.TOO_LARGE} (such as 0:1)"]
+    assert [record.value for record in made.records(narrow)] == [b"small", b"small too", b"last"]
+
+
+@pytest.mark.kafka
+def test_letters_that_their_topic_does_not_take_go_by_reference_and_the_others_whole(apache: Broker) -> None:
+    narrow = apache.create_topic(partitions=3, config={"max.message.bytes": "5000"})
+    sizes = [10, 6000, 10, 7000, 8000, 10] * 10
+    records = [Record("original", 0, number, b"%d" % number, b"x" * size) for number, size in enumerate(sizes)]
+    settlements = [Settlement(record, Outcome.DEAD_LETTERED, RejectReason.SCORING_FAILED) for record in records]
+    with RecordSink(apache.bootstrap) as sink:
+        letters = DeadLetters(sink, narrow, MAX_MESSAGE_BYTES)
+        letters.send(settlements[:30])
+        letters.send(settlements[30:])
+    found = list(only_letters(TopicScan(apache.bootstrap, narrow)))
+    attached = {letter.facts.offset: letter.facts.value_attached for letter in found}
+    assert attached == {number: size == 10 for number, size in enumerate(sizes)}
+    assert len(found) == len(sizes)
 
 
 @pytest.mark.kafka
@@ -294,7 +310,7 @@ def test_a_broker_that_goes_away_leaves_a_true_count(apache: Broker, apache_node
     tally = Tally()
 
     def send_two() -> None:
-        with Sender(lambda: RecordSink(apache.bootstrap, delivery_timeout_s=11), made.topic, tally) as sender:
+        with RecordSink(apache.bootstrap, delivery_timeout_s=11) as sink, Sender(sink, made.topic, tally) as sender:
             sender.send(letter, Message(None, b"one", ()))
             sender.settle()
             apache_node.kill()

@@ -4,18 +4,20 @@ import re
 import subprocess
 import sys
 from enum import StrEnum
+from typing import Any
 
 import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from gasp_core.grounding import AnswerSkip, Method, SentenceSkip, UnitKind
 from migrations.database_url import engine_url
 from migrations.errors import MigrationError
-from migrations.upgrade import _locked, downgrade, head_revision, upgrade
+from migrations.upgrade import _config, _locked, downgrade, head_revision, upgrade
 from tests.bars import bar
 from tests.integration.store_examples import advance, attributed, prepared, rows, scored
 from worker.claims import GapReason
@@ -78,33 +80,77 @@ def test_a_downgrade_to_base_leaves_nothing_and_can_be_taken_back(empty_database
     assert rows(empty_database_url, _OBJECTS) != []
 
 
+# What a database of the first revision holds: rows in every table, an interaction of last month among them.
+_DATA = """
+INSERT INTO scorers (model, revision, dtype, template, method, label) VALUES ('m', 'r', 'd', 't', 'x', 'l');
+INSERT INTO thresholds (app, scorer_id, version, flag_below, attribute_below, learned_from, activated_at, is_active)
+VALUES (NULL, 1, 1, 0.1, 0.6, 'seeded', now(), true);
+INSERT INTO interactions (app, interaction_id, revision, is_current, content_hash, stored_at, question, answer,
+    metadata, repairs, adapter, source_topic, source_partition, source_offset)
+SELECT 'a', id, 1, true, decode(repeat('00', 32), 'hex'), now() - age, 'q', 'It is.', '{"k": 1}', '{bom}', 'native',
+    't', 0, 0
+FROM (VALUES ('scored', interval '30 days'), ('skipped', interval '0')) AS logged (id, age);
+INSERT INTO passages (interaction_pk, position, passage_id, text, score, metadata)
+SELECT id, position, 'p' || position, 'text', 0.5, '{}' FROM interactions, generate_series(0, 1) AS position;
+INSERT INTO verdicts (interaction_pk, scorer_id, threshold_id, method, skip_reason, lowest_gap, context_tokens,
+    context_tokens_cut, answer_tokens, answer_tokens_cut, n_sentences, n_scored, n_flagged, scored_at, attributed_at)
+VALUES (1, 1, 1, 'leave_one_out', NULL, 0.5, 9, 0, 9, 0, 1, 1, 0, now() - interval '30 days', now()),
+    (2, 1, 1, 'two_pass', 'refusal', NULL, 9, 0, 9, 0, 1, 0, 0, now(), NULL);
+INSERT INTO sentences (verdict_id, sentence_index, start_char, end_char, kind, n_tokens, gap, jsd_no_context,
+    surprisal, skip_reason, flagged, supporting_chunk, supporting_passage, supporting_drop)
+VALUES (1, 0, 0, 6, 'prose', 3, 0.5, 0.1, 1.0, NULL, false, 1, 1, 0.3),
+    (2, 0, 0, 6, 'prose', 3, NULL, NULL, NULL, 'refusal', NULL, NULL, NULL, NULL);
+INSERT INTO chunk_attributions (verdict_id, sentence_index, chunk_index, passage_position, start_char, end_char,
+    chunk_group, drop, jsd)
+VALUES (1, 0, 0, 0, 0, 4, 0, -0.1, 0.1), (1, 0, 1, 1, 0, 4, 1, 0.3, 0.2);
+INSERT INTO attribution_jobs (verdict_id, state, priority, finished_at) VALUES (1, 'done', 0.5, now());
+INSERT INTO ledger (topic, partition, record_offset, outcome, reason, interaction_pk, value_bytes)
+VALUES ('t', 0, 0, 'scored', NULL, 1, 9), ('t', 0, 1, 'dead_lettered', 'null_value', NULL, 0);
+INSERT INTO partition_offsets (topic, partition, next_offset, end_offset, generation, owner)
+VALUES ('t', 0, 2, 2, 3, 'worker-1')
+"""
+
+
+_EARLIER = sorted(one.revision for one in ScriptDirectory.from_config(_config()).walk_revisions())[:-1]
+
+
+@pytest.mark.parametrize("revision", _EARLIER)
+def test_a_database_of_any_earlier_revision_keeps_its_rows_on_the_way_up_and_down(
+    empty_database_url: str, revision: str
+) -> None:
+    upgrade(empty_database_url, "0001")
+    with create_engine(engine_url(empty_database_url), poolclass=NullPool).begin() as connection:
+        connection.exec_driver_sql(_DATA)
+    upgrade(empty_database_url, revision)
+    before = _contents(empty_database_url)
+    upgrade(empty_database_url)
+    after = _contents(empty_database_url)
+    assert {name: len(found) for name, found in after.items()} == {name: len(found) for name, found in before.items()}
+    for name, found in before.items():
+        for old, new in zip(found, after[name], strict=True):
+            assert {key: value for key, value in new.items() if key in old} == old
+    downgrade(empty_database_url, revision)
+    assert _contents(empty_database_url) == before
+
+
+def _contents(url: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table that the first revision has, and of the views on them."""
+    names = ("scorers", "thresholds", "interactions", "passages", "verdicts", "sentences", "chunk_attributions")
+    names += ("attribution_jobs", "ledger", "partition_offsets", "v_sentences", "v_interactions", "v_dead_letters")
+    return {
+        name: sorted(rows(url, f"SELECT * FROM {name}"), key=lambda row: str(sorted(row.items()))) for name in names
+    }
+
+
 def test_verdicts_from_before_windows_were_given_on_one_window_or_on_none(empty_database_url: str) -> None:
     upgrade(empty_database_url, "0001")
     with create_engine(engine_url(empty_database_url), poolclass=NullPool).begin() as connection:
-        connection.exec_driver_sql("""
-            INSERT INTO scorers (model, revision, dtype, template, method, label) VALUES ('m', 'r', 'd', 't', 'x', 'l');
-            INSERT INTO interactions (app, interaction_id, revision, is_current, content_hash, question, answer,
-                metadata, repairs, adapter, source_topic, source_partition, source_offset)
-            SELECT 'a', id, 1, true, decode(repeat('00', 32), 'hex'), 'q', 'It is.', '{}', '{}', 'native', 't', 0, 0
-            FROM unnest(ARRAY['scored', 'skipped']) AS id;
-            INSERT INTO verdicts (interaction_pk, scorer_id, method, skip_reason, lowest_gap, context_tokens,
-                context_tokens_cut, answer_tokens, answer_tokens_cut, n_sentences, n_scored, n_flagged)
-            VALUES (1, 1, 'two_pass', NULL, 0.5, 9, 0, 9, 0, 1, 1, 0),
-                (2, 1, 'two_pass', 'refusal', NULL, 9, 0, 9, 0, 1, 0, 0);
-            INSERT INTO sentences (verdict_id, sentence_index, start_char, end_char, kind, n_tokens, gap,
-                jsd_no_context, surprisal, skip_reason, flagged)
-            VALUES (1, 0, 0, 6, 'prose', 3, 0.5, 0.1, 1.0, NULL, false),
-                (2, 0, 0, 6, 'prose', 3, NULL, NULL, NULL, 'refusal', NULL);
-        """)
-    before = rows(empty_database_url, "SELECT * FROM v_interactions ORDER BY interaction_id")
+        connection.exec_driver_sql(_DATA)
     upgrade(empty_database_url)
-    after = rows(empty_database_url, "SELECT * FROM v_interactions ORDER BY interaction_id")
-    assert [row.pop("context_windows") for row in after] == [1, 0]
-    assert after == before
+    answers = rows(empty_database_url, "SELECT context_windows FROM v_interactions ORDER BY interaction_id")
+    assert [row["context_windows"] for row in answers] == [1, 0]
     windows = rows(empty_database_url, "SELECT context_window FROM v_sentences ORDER BY interaction_id")
     assert [row["context_window"] for row in windows] == [0, None]
-    downgrade(empty_database_url, "0001")
-    assert rows(empty_database_url, "SELECT * FROM v_interactions ORDER BY interaction_id") == before
 
 
 def test_a_migration_runs_with_a_lock_timeout_and_holds_the_lock_between_transactions(empty_database_url: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 from sqlalchemy.engine import make_url
 
+from migrations.errors import MigrationError
 from migrations.upgrade import upgrade
 from tests.integration.store_examples import (
     OCCURRED_AT,
@@ -249,7 +250,7 @@ def test_a_worker_needs_every_privilege_that_its_role_has(
         with subtests.test(privilege):
             url = create_database(postgres_server, f"without_{number}", template=database_of(roles))
             rows(url, f"REVOKE {privilege} FROM gasp_worker")
-            with pytest.raises(StoreNotReady, match="permission denied"):
+            with pytest.raises(StoreNotReady, match=r"permission denied.*; run deploy/sql/roles\.sql"):
                 work(url)
             drop_database(postgres_server, f"without_{number}")
 
@@ -257,6 +258,12 @@ def test_a_worker_needs_every_privilege_that_its_role_has(
 @pytest.mark.parametrize("statement", WORKER_MAY_NOT)
 def test_a_worker_is_refused(roles: str, statement: str) -> None:
     refused(roles, "gasp_worker", statement)
+
+
+@pytest.mark.usefixtures("roles")
+def test_a_worker_cannot_migrate_and_is_told_who_can(empty_database_url: str) -> None:
+    with pytest.raises(MigrationError, match=r"permission denied.*the database's owner"):
+        upgrade(as_login(empty_database_url, LOGINS["gasp_worker"]))
 
 
 def test_a_worker_writes_into_a_week_that_it_has_just_made(owner: str) -> None:

@@ -233,15 +233,25 @@ def test_whoever_uses_one_table_does_not_keep_us_from_dropping_weeks_of_another(
     store: Store, database_url: str
 ) -> None:
     before = datetime.now(UTC) - timedelta(days=60)
+    store.set_retention(Period(None, 60))
     with reading(database_url, "sentences"):
         assert store.drop_weeks("passages", before) > 0
         with pytest.raises(StoreBusy):
             store.drop_weeks("sentences", before)
 
 
-def test_only_weeks_of_the_weekly_tables_can_be_dropped(store: Store) -> None:
-    assert store.drop_weeks("interactions", datetime.now(UTC)) == 0
-    assert store.drop_weeks("passages", datetime.now(UTC) + timedelta(days=3650)) == 0
+@pytest.mark.usefixtures("shop")
+def test_only_weeks_of_the_weekly_tables_that_no_period_covers_can_be_dropped(store: Store) -> None:
+    ever = datetime.now(UTC) + timedelta(days=3650)
+    assert store.drop_weeks("passages", ever) == 0
+    store.set_retention(Period(None, 60))
+    store.set_retention(Period("shop", None))
+    assert store.drop_weeks("passages", ever) == 0
+    store.set_retention(Period("shop", 200))
+    assert store.drop_weeks("passages", ever) == 0
+    store.set_retention(Period("shop", 30))
+    assert store.drop_weeks("interactions", ever) == 0
+    assert store.drop_weeks("passages", ever) > 0
 
 
 def test_an_old_answer_that_was_judged_again_goes_with_both_its_verdicts(

@@ -82,6 +82,11 @@ class Database:
         """Who holds each partition that was ever claimed."""
         return {row["partition"]: row["owner"] for row in self.rows("SELECT partition, owner FROM partition_offsets")}
 
+    def positions(self) -> dict[int, int]:
+        """The next offset of each partition that was ever claimed."""
+        rows = self.rows("SELECT partition, next_offset FROM partition_offsets")
+        return {row["partition"]: row["next_offset"] for row in rows}
+
     def steps(self) -> list[Step]:
         """The whole history, in the order in which it happened to each partition."""
         names = ", ".join(Step._fields)

@@ -22,8 +22,9 @@ class Revision:
 
 @dataclass(slots=True)
 class Expectation:
-    """``outcomes`` of every record; ``revisions`` of every interaction in their order; ``poison`` by its place.
+    """``outcomes`` of the settled records; ``revisions`` of every interaction in their order; ``poison`` by its place.
 
+    ``unsettled`` are the records that no partition has passed yet, ``ends`` the offsets after the last records.
     ``missing`` are the numbers of messages that are not in the topic, ``moved`` the places at which the broker has
     another message than it acknowledged there.
     """
@@ -33,19 +34,20 @@ class Expectation:
     poison: dict[Place, Record] = field(default_factory=dict)
     missing: list[int] = field(default_factory=list)
     moved: list[Place] = field(default_factory=list)
-
-    @property
-    def ends(self) -> dict[int, int]:
-        """The offset after the last record of each partition that has any."""
-        ends: dict[int, int] = {}
-        for partition, offset in self.outcomes:
-            ends[partition] = max(ends.get(partition, 0), offset + 1)
-        return ends
+    unsettled: list[Place] = field(default_factory=list)
+    ends: dict[int, int] = field(default_factory=dict)
 
 
-def expect(records: Iterable[Record], sent: Mapping[int, Message], places: Mapping[Place, int]) -> Expectation:
-    """Work it out. ``sent`` has the messages by number, ``places`` what the broker acknowledged.
+def expect(
+    records: Iterable[Record],
+    sent: Mapping[int, Message],
+    places: Mapping[Place, int],
+    positions: Mapping[int, int],
+) -> Expectation:
+    """Work it out, from records that are in order within their partitions.
 
+    ``sent`` has the messages by number, ``places`` what the broker acknowledged, ``positions`` the next offset of
+    each partition: a record before it must have left its traces, the others may wait for a worker.
     A message may lie in the topic twice, when the first acknowledgement got lost; its content counts once.
     """
     found = Expectation()
@@ -53,15 +55,22 @@ def expect(records: Iterable[Record], sent: Mapping[int, Message], places: Mappi
     for record in records:
         place = (record.partition, record.offset)
         numbers[place] = number_of(record.headers)
-        found.outcomes[place] = _outcome(found, record, place, sent[numbers[place] or 0])
+        found.ends[record.partition] = record.offset + 1
+        message = sent[numbers[place] or 0]
+        if message.kind is Kind.POISON:
+            # Also of one that is not settled: its dead letter goes out first.
+            found.poison[place] = record
+        if record.offset < positions.get(record.partition, 0):
+            found.outcomes[place] = _outcome(found, place, message)
+        else:
+            found.unsettled.append(place)
     found.missing = sorted(sent.keys() - set(numbers.values()))
     found.moved = sorted(place for place, number in places.items() if numbers.get(place) != number)
     return found
 
 
-def _outcome(found: Expectation, record: Record, place: Place, message: Message) -> str:
+def _outcome(found: Expectation, place: Place, message: Message) -> str:
     if message.kind is Kind.POISON:
-        found.poison[place] = record
         return message.outcome
     known = found.revisions.setdefault(str(message.interaction_id), [])
     if any(revision.message.exchange == message.exchange for revision in known):

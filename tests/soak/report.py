@@ -49,6 +49,7 @@ def faults(findings: Findings) -> Figures:
     """What must be zero, and the dead letters that a crash repeated."""
     return {
         "lost": findings.lost,
+        "unsettled": findings.unsettled,
         "duplicates": findings.doubled,
         "offset_regressions": findings.regressions,
         "dead_letter_repeats": findings.letter_repeats,

@@ -144,7 +144,7 @@ class Soak:
     # --- the verdict ---
 
     def _check(self, crew: Crew, load: Load, chaos: Chaos, books: Database, kafka: ApacheKafka) -> None:
-        expected = expect(_records(kafka, TOPIC), load.messages, load.places)
+        expected = expect(_records(kafka, TOPIC), load.messages, load.places, books.positions())
         ledger, interactions = books.rows(checks.LEDGER), books.rows(checks.INTERACTIONS)
         findings = self.findings
         checks.check_topic(findings, expected)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +16,12 @@ import yaml
 from typer.core import TyperGroup
 
 from worker.cli import app
+from worker.health import Readiness, serve_health
+from worker.metrics import Metrics
 from worker.settings import PREFIX, Settings
+from worker.stop import GRACE_S
 from worker.store.tables import METADATA
+from worker.watchdog import Liveness
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -47,7 +53,11 @@ def worker_command() -> TyperGroup:
 def parse(command: TyperGroup, arguments: list[str]) -> None:
     """Let a command read its arguments without running it; it raises for an option that it does not have."""
     name, *rest = arguments
-    command.commands[name].make_context(name, rest)
+    named = command.commands[name]
+    if isinstance(named, TyperGroup) and rest:
+        parse(named, rest)
+    else:
+        named.make_context(name, rest)
 
 
 def instructions(keyword: str) -> list[str]:
@@ -130,8 +140,28 @@ def test_every_variable_named_is_a_setting(name: str) -> None:
 
 def test_the_settings_without_a_default_are_given_by_compose(compose: dict[str, Any]) -> None:
     required = {PREFIX + name.upper() for name, field in Settings.model_fields.items() if field.is_required()}
-    for name in OURS:
-        assert set(compose["services"][name]["environment"]) == required
+    given = {name: set(compose["services"][name]["environment"]) for name in OURS}
+    assert given == {"migrate": required, "topics": required, "worker": required | {"GASP_HTTP_HOST", "GASP_HTTP_PORT"}}
+
+
+def test_the_healthcheck_asks_the_worker_whether_it_is_ready(compose: dict[str, Any]) -> None:
+    worker = compose["services"]["worker"]
+    program, option, script = worker["healthcheck"]["test"][1:]
+    port = str(worker["environment"]["GASP_HTTP_PORT"])
+    assert (program, option, script.count(port)) == ("python", "-c", 1)
+    readiness = Readiness()
+    with serve_health("127.0.0.1", 0, liveness=Liveness(), readiness=readiness, metrics=Metrics()) as free_port:
+        ask = [sys.executable, "-c", script.replace(port, str(free_port))]
+        for problem in (None, "the database is away"):
+            readiness.set("database", problem)
+            assert subprocess.run(ask, timeout=30, check=False).returncode == (problem is not None)
+    assert subprocess.run(ask, timeout=30, check=False, stderr=subprocess.DEVNULL).returncode == 1
+
+
+def test_a_worker_is_given_the_time_that_it_takes_to_stop(compose: dict[str, Any]) -> None:
+    seconds = re.fullmatch(r"(\d+)s", compose["services"]["worker"]["stop_grace_period"])
+    assert seconds is not None
+    assert GRACE_S + 10 <= int(seconds[1]) <= 60
 
 
 def test_the_address_of_the_database_in_compose_is_valid(compose: dict[str, Any]) -> None:
@@ -187,6 +217,8 @@ def test_the_commands_in_the_runbook_are_real(worker_command: TyperGroup) -> Non
     named = set(re.findall(r"(?:gasp-worker|docker compose run --rm(?: --volume \S+)? worker) ([a-z]+)", RUNBOOK))
     assert {"run", "check", "status", "replay"} <= named
     assert named <= set(worker_command.commands)
+    for line in re.findall(r"docker compose run --rm(?: --volume \S+)? (?:worker|migrate) ([a-z][^`\n]*)", RUNBOOK):
+        parse(worker_command, line.split())
     for roles in re.findall(r"--roles ([a-z,]+)", RUNBOOK):
         assert set(roles.split(",")) <= {"consume", "attribute", "jobs"}
 

@@ -12,6 +12,20 @@ from schemas.errors import NotADeadLetter
 from schemas.interaction import MAX_APP_CHARS, MAX_ID_CHARS, MAX_PASSAGES, Interaction, Passage, content_hash
 
 OK = {"interaction_id": "i1", "app": "bot", "answer": "Yes."}
+# The first hours of a calendar that is ahead of UTC, and the last of one that is behind.
+OUTSIDE_UTC = [
+    datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+    datetime.max.replace(tzinfo=timezone(timedelta(hours=-14))),
+]
+DEAD_LETTER = DeadLetter(
+    reason=RejectReason.TOO_LARGE,
+    topic="interactions",
+    partition=3,
+    offset=42,
+    size_bytes=9,
+    value_attached=False,
+    rejected_at=datetime(2025, 1, 1, tzinfo=UTC),
+)
 
 
 def rule_broken_by(**changes: object) -> str:
@@ -47,6 +61,11 @@ def test_a_time_is_kept_in_utc() -> None:
     assert occurred_at == logged
     assert occurred_at.tzinfo is UTC
     assert rule_broken_by(occurred_at=logged.replace(tzinfo=None)) == "timezone_aware"
+
+
+@pytest.mark.parametrize("moment", OUTSIDE_UTC)
+def test_a_time_that_utc_does_not_reach_breaks_a_rule(moment: datetime) -> None:
+    assert rule_broken_by(occurred_at=moment) == "value_error"
 
 
 def test_bounds_are_enforced() -> None:
@@ -139,18 +158,9 @@ def test_a_dead_letter_travels_in_headers_in_front_of_the_original_ones(
 
 
 def test_a_dead_letter_that_is_rejected_again_keeps_the_first_story() -> None:
-    first = DeadLetter(
-        reason=RejectReason.TOO_LARGE,
-        topic="interactions",
-        partition=3,
-        offset=42,
-        size_bytes=9,
-        value_attached=False,
-        rejected_at=datetime(2025, 1, 1, tzinfo=UTC),
-    )
     traced = (("traceparent", b"00-1"),)
-    once = first.to_headers(traced)
-    again = first.model_copy(update={"reason": RejectReason.NULL_VALUE, "topic": "dead"}).to_headers(once)
+    once = DEAD_LETTER.to_headers(traced)
+    again = DEAD_LETTER.model_copy(update={"reason": RejectReason.NULL_VALUE, "topic": "dead"}).to_headers(once)
     assert DeadLetter.from_headers(again).topic == "dead"
     assert original_headers(again) == once
     assert original_headers(once) == traced
@@ -162,3 +172,11 @@ def test_headers_of_another_message_are_no_dead_letter() -> None:
         DeadLetter.from_headers([("gasp-reason", b"no such reason"), ("gasp-topic", b"t")])
     assert "reason" in raised.value.fields
     assert "offset" in raised.value.fields
+
+
+@pytest.mark.parametrize("moment", OUTSIDE_UTC)
+def test_a_dead_letter_of_a_time_that_utc_does_not_reach_is_none(moment: datetime) -> None:
+    headers = dict(DEAD_LETTER.to_headers()) | {"gasp-rejected-at": moment.isoformat().encode()}
+    with pytest.raises(NotADeadLetter) as raised:
+        DeadLetter.from_headers(tuple(headers.items()))
+    assert raised.value.fields == ("rejected_at",)

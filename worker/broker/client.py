@@ -31,14 +31,18 @@ _REMEDIES: dict[type[Exception], str] = {
     errors.TopicAuthorizationFailedError: "not allowed to use the topic; grant it to this user",
     errors.GroupAuthorizationFailedError: "not allowed to use the consumer group; grant it to this user",
     errors.AuthorizationError: "not allowed; grant it to this user",
-    errors.InvalidSessionTimeoutError: "the session timeout is outside the broker's group.min/max.session.timeout.ms",
-    errors.InconsistentGroupProtocolError: "every worker of a consumer group must share partitions in the same way",
-    errors.GroupMaxSizeReachedError: "the consumer group is full (group.max.size)",
-    errors.InvalidGroupIdError: "the name of the consumer group is not valid",
-    errors.InvalidTopicError: "the name of the topic is not valid",
+    errors.InvalidSessionTimeoutError: (
+        "GASP_SESSION_TIMEOUT_S is outside the broker's group.min.session.timeout.ms and group.max.session.timeout.ms"
+    ),
+    errors.InconsistentGroupProtocolError: (
+        "something else uses this consumer group, or a worker of another version; look at GASP_CONSUMER_GROUP"
+    ),
+    errors.GroupMaxSizeReachedError: "the consumer group is full: run fewer workers, or raise group.max.size",
+    errors.InvalidGroupIdError: "the name of the consumer group is not valid; look at GASP_CONSUMER_GROUP",
+    errors.InvalidTopicError: "the topic's name is not valid; look at GASP_TOPIC and GASP_DEAD_LETTER_TOPIC",
     errors.UnsupportedCodecError: "records are compressed in a way that this client has no library for",
     errors.UnsupportedVersionError: "the broker is too old for this client",
-    errors.KafkaConfigurationError: "a Kafka setting is wrong",
+    errors.KafkaConfigurationError: "a Kafka setting is wrong; look at GASP_KAFKA_*",
     TlsWantedError: "this address speaks TLS; look at GASP_KAFKA_SECURITY_PROTOCOL",
     ssl.SSLCertVerificationError: (
         "the broker's certificate does not pass; look at GASP_KAFKA_SSL_CAFILE and at the host name"
@@ -103,7 +107,7 @@ def open_client(kind: Callable[..., T], settings: Mapping[str, Any]) -> tuple[T,
             client.close()
         action = f"cannot connect to Kafka at {settings['bootstrap_servers']}"
         if isinstance(error, (ValueError, TypeError)) and not is_understood(error):
-            raise BrokerMisconfigured(f"{action}: the address or another setting is wrong") from error
+            raise BrokerMisconfigured(f"{action}: look at GASP_KAFKA_BOOTSTRAP_SERVERS and GASP_KAFKA_*") from error
         if any(map(hung_up, ended)) and isinstance(error, errors.KafkaTimeoutError):
             message = f"{action}: it hangs up; is GASP_KAFKA_SECURITY_PROTOCOL the one of this address?"
             raise BrokerUnavailable(message) from error

@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
-from kafka import KafkaProducer
+import structlog
 from kafka import errors as kafka_errors
 
 from worker.broker.admin import BrokerAdmin
-from worker.broker.client import broker_error, connection_settings, open_client
+from worker.broker.client import broker_error, connection_settings
 from worker.broker.errors import BrokerError, BrokerUnavailable, RecordTooLarge, SendFailed
+from worker.broker.producer import Producer
 
 DELIVERY_TIMEOUT_S = 30.0
 # How long kafka-python may look for a topic's partitions while the broker is away.
@@ -23,6 +24,8 @@ CLOSE_TIMEOUT_S = 5.0
 MAX_PENDING_BYTES = 32 * 1024 * 1024
 
 _TOO_LARGE = (kafka_errors.MessageSizeTooLargeError, kafka_errors.RecordListTooLargeError)
+
+log = structlog.get_logger(__name__)
 
 
 class Place(NamedTuple):
@@ -35,6 +38,9 @@ class Place(NamedTuple):
 
 class RecordSink:
     """An idempotent producer that waits for all replicas. Threads may share it; close it or use it in a ``with``.
+
+    A record that is refused leaves the others alone, and whatever went wrong, what is sent later has a chance: if the
+    producer inside is past use, what is under way fails, and the next ``send`` opens another.
 
     What is under way is bounded by ``max_pending_bytes``: ``send`` waits when it is reached, since kafka-python itself
     buffers without a limit. ``compression`` is None, gzip, snappy, lz4 or zstd.
@@ -57,10 +63,8 @@ class RecordSink:
         self._delivery_timeout_s = delivery_timeout_s
         self._pending = _Pending(max_pending_bytes)
         self._topics: set[str] = set()
-        settings = {
+        self._settings: dict[str, Any] = {
             **connection_settings(bootstrap, client_id, security),
-            "acks": "all",
-            "enable_idempotence": True,
             "delivery_timeout_ms": int(delivery_timeout_s * 1000),
             "max_block_ms": int(METADATA_TIMEOUT_S * 1000),
             "max_request_size": max_request_bytes,
@@ -70,7 +74,9 @@ class RecordSink:
             "linger_ms": 5,
             "metrics_enabled": False,
         }
-        self._producer, _ = open_client(KafkaProducer, settings)
+        self._changing = threading.Lock()
+        self._closed = False
+        self._producer = Producer(self._settings)
 
     def send(
         self,
@@ -86,6 +92,8 @@ class RecordSink:
         Raises RecordTooLarge, TopicMissing, BrokerUnavailable or BrokerMisconfigured if it cannot even be queued.
         """
         self._check(topic)
+        # Before there is room: a producer past use may be what takes it up.
+        producer = self._usable_producer()
         if value is None and key is None:
             value = b""
         filled = [(name, content if content is not None else b"") for name, content in headers]
@@ -93,7 +101,7 @@ class RecordSink:
         self._pending.enter(size, self._delivery_timeout_s)
         done: Future[Place] = Future()
         try:
-            sent = self._producer.send(topic, value, key=key, headers=filled)
+            sent = producer.send(topic, value, key, filled)
         except Exception as error:
             self._pending.leave(size)
             raise _refusal(topic, size, error) from error
@@ -116,9 +124,11 @@ class RecordSink:
             raise BrokerUnavailable(f"records were not acknowledged: {SendFailed(transient)}")
 
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
-        """Wait up to ``timeout_s`` for what is under way, then disconnect. Nothing is reported: flush first."""
+        """Wait up to ``timeout_s`` for what is under way, then disconnect. What is left fails; nothing is raised."""
         self._pending.drained(timeout_s)
-        self._producer.close(timeout=0 if self._pending.any() else timeout_s)
+        with self._changing:
+            self._closed = True
+            self._producer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -134,6 +144,15 @@ class RecordSink:
             with BrokerAdmin(self._bootstrap, security=self._security) as admin:
                 admin.topic_partitions(topic)
             self._topics.add(topic)
+
+    def _usable_producer(self) -> Producer:
+        with self._changing:
+            fatal_error = self._producer.fatal_error
+            if fatal_error is not None and not self._closed:
+                log.warning("kafka_producer_reopened", error=type(fatal_error).__name__)
+                self._producer.close()
+                self._producer = Producer(self._settings)
+            return self._producer
 
     def _delivered(self, done: Future[Place], size: int, place: Place) -> None:
         done.set_result(place)
@@ -165,9 +184,7 @@ class _Pending:
     def enter(self, size: int, timeout_s: float) -> None:
         """Wait for room. A record larger than all the room may go alone."""
         with self._changed:
-            if not self._changed.wait_for(
-                lambda: not self._records or self._bytes + size <= self._max_bytes, timeout_s
-            ):
+            if not self._changed.wait_for(lambda: self._has_room(size), timeout_s):
                 raise BrokerUnavailable(f"no room to send: nothing was acknowledged for {timeout_s:g} s")
             self._bytes += size
             self._records += 1
@@ -186,10 +203,6 @@ class _Pending:
     def drained(self, timeout_s: float) -> bool:
         with self._changed:
             return self._changed.wait_for(lambda: not self._records, timeout_s)
-
-    def any(self) -> bool:
-        with self._changed:
-            return self._records > 0
 
     def take_failures(self) -> tuple[dict[tuple[str, str], int], dict[tuple[str, str], int]]:
         """Transient and permanent ones, each as (topic, error): count."""

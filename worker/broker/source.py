@@ -17,6 +17,7 @@ from kafka.structs import MemberState, OffsetAndMetadata
 from worker.broker.admin import BrokerAdmin, Extent
 from worker.broker.client import broker_error, connection_settings, is_understood, open_client, translated
 from worker.broker.errors import RecordsUnreadable
+from worker.broker.fetched import record_of
 from worker.broker.rebalance import Listener, Ownership, Rebalance, keep_join
 from worker.broker.unreadable import find_unreadable
 from worker.records import Record
@@ -122,7 +123,7 @@ class RecordSource:
         self._note_reachability()
         if self._was_away():
             return []
-        records = [_record(one) for batch in fetched.values() for one in batch]
+        records = [record_of(one) for batch in fetched.values() for one in batch]
         for record in records:
             self._positions[record.partition] = record.offset + 1
         return records
@@ -210,7 +211,11 @@ class RecordSource:
         """Why nothing can be read at the moment, or None."""
         if self.generation() < 0:
             return "not a member of the consumer group yet"
-        return None if self._reachable else "the broker is away"
+        if self._reachable:
+            return None
+        # Nothing public leads from a client to its connections.
+        fault: Exception | None = self._client._manager.last_fault if self._client else None  # noqa: SLF001 - as above
+        return str(broker_error(fault, "the broker is away")) if fault else "the broker is away"
 
     def close(self, *, leave: bool = True) -> None:
         """Leave the group, so that others take over at once, and disconnect. Takes a few seconds at the most.
@@ -265,9 +270,13 @@ class RecordSource:
         nodes = [node.node_id for node in self._client.cluster.brokers()]
         # The coordinator's connection goes by a name of its own.
         reachable = any(self._client.connected(name) for node in nodes for name in (node, f"coordinator-{node}"))
-        if reachable != self._reachable:
-            self._reachable = reachable
-            log.warning("kafka_reachable" if reachable else "kafka_unreachable", topic=self.topic)
+        if reachable == self._reachable:
+            return
+        self._reachable = reachable
+        if reachable:
+            log.warning("kafka_reachable", topic=self.topic)
+        else:
+            log.warning("kafka_unreachable", topic=self.topic, error=self.problem())
 
     def _was_away(self) -> bool:
         """Whether the group dropped us and let us in again, so that others may have owned what we kept.
@@ -312,18 +321,6 @@ def _raise_parked_error(consumer: KafkaConsumer) -> None:
     if parked is not None:
         fetcher._next_in_line_exception_metadata = None  # noqa: SLF001
         raise parked.exception
-
-
-def _record(fetched: Any) -> Record:  # noqa: ANN401 - kafka-python's ConsumerRecord
-    return Record(
-        topic=fetched.topic,
-        partition=fetched.partition,
-        offset=fetched.offset,
-        key=fetched.key,
-        value=fetched.value,
-        headers=tuple(fetched.headers),
-        timestamp_ms=None if fetched.timestamp == -1 else fetched.timestamp,
-    )
 
 
 def _report_commit(offsets: Mapping[TopicPartition, OffsetAndMetadata], outcome: object) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -195,14 +194,13 @@ def _send(settings: Settings, letters: Iterator[Letter], replayer: Replayer, tal
     from worker.dlq.replay import Sender, replay_letters
     from worker.topics import MESSAGE_FRAME_BYTES
 
-    open_sink = partial(
-        RecordSink,
+    opened = RecordSink(
         settings.kafka_bootstrap_servers,
         client_id=CLIENT_ID,
         max_request_bytes=settings.max_message_bytes + MESSAGE_FRAME_BYTES,
         security=kafka_security(settings),
     )
-    with Sender(open_sink, settings.topic, tally) as sender:
+    with opened as sink, Sender(sink, settings.topic, tally) as sender:
         replay_letters(letters, replayer.prepare, sender.send, tally, limit)
 
 

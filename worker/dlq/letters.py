@@ -67,10 +67,8 @@ def read_letter(item: Record | Gap) -> Letter | Stranger:
     try:
         facts = DeadLetter.from_headers(item.headers)
     except NotADeadLetter as error:
-        return _stranger(item, f"headers lack or spoil {', '.join(error.fields)}")
-    except OverflowError:
-        # A time at the end of the calendar that UTC does not reach.
-        return _stranger(item, "headers lack or spoil rejected_at")
+        problem = f"headers lack or spoil {', '.join(error.fields)}"
+        return Stranger(item.partition, item.offset, item.offset + 1, problem)
     return Letter(item, facts, Replay.from_headers(original_headers(item.headers)))
 
 
@@ -82,7 +80,3 @@ def read_letters(items: Iterable[Record | Gap]) -> Iterator[Letter | Stranger]:
 def only_letters(items: Iterable[Record | Gap]) -> Iterator[Letter]:
     """The dead letters among ``items``."""
     return (found for found in read_letters(items) if isinstance(found, Letter))
-
-
-def _stranger(record: Record, problem: str) -> Stranger:
-    return Stranger(record.partition, record.offset, record.offset + 1, problem)

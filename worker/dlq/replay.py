@@ -74,9 +74,8 @@ class Sender:
     Everything raises BrokerUnavailable or BrokerMisconfigured, once what was sent before is counted.
     """
 
-    def __init__(self, open_sink: Callable[[], RecordSink], topic: str, tally: Tally) -> None:
-        self._open_sink = open_sink
-        self._sink = open_sink()
+    def __init__(self, sink: RecordSink, topic: str, tally: Tally) -> None:
+        self._sink = sink
         self._topic = topic
         self._tally = tally
         self._under_way: list[_UnderWay] = []
@@ -84,21 +83,24 @@ class Sender:
     def send(self, letter: Letter, message: Message) -> None:
         """Send it; now and then wait for the acknowledgements."""
         try:
-            self._enqueue(letter, message)
+            sent = self._sink.send(self._topic, message.value, key=message.key, headers=message.headers)
         except RecordTooLarge:
             self._tally.leave(letter.place, Obstacle.TOO_LARGE)
             return
-        held_bytes = sum(len(one.message.value or b"") for one in self._under_way)
-        if len(self._under_way) >= FLUSH_EVERY or held_bytes >= FLUSH_BYTES:
+        self._under_way.append(_UnderWay(letter.place, len(message.value or b""), sent))
+        if len(self._under_way) >= FLUSH_EVERY or sum(one.size for one in self._under_way) >= FLUSH_BYTES:
             self.settle()
 
     def settle(self) -> None:
         """Wait until what is under way is acknowledged or refused."""
-        # Others than the large one may be refused with it, so each goes once more alone.
-        for refused in self._flush():
-            self._enqueue(refused.letter, refused.message)
-            for alone in self._flush():
-                self._tally.leave(alone.letter.place, Obstacle.TOO_LARGE)
+        try:
+            # Each future knows its own refusal.
+            with suppress(SendFailed):
+                self._sink.flush(FLUSH_TIMEOUT_S)
+        finally:
+            error = self._count()
+        if error is not None:
+            raise error
 
     def __enter__(self) -> Self:
         return self
@@ -106,58 +108,33 @@ class Sender:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if error is None:
-                self.settle()
-            else:
-                self._count()
-        finally:
-            # What is under way is counted; a close that gives it up must not hide why.
-            with suppress(Exception):
-                self._sink.close()
+        if error is None:
+            self.settle()
+        else:
+            self._count()
 
-    def _enqueue(self, letter: Letter, message: Message) -> None:
-        sent = self._sink.send(self._topic, message.value, key=message.key, headers=message.headers)
-        self._under_way.append(_UnderWay(letter, message, sent))
-
-    def _flush(self) -> list[_UnderWay]:
-        """Wait for the acknowledgements; gives what was refused for its size."""
-        try:
-            # Each future knows its own refusal.
-            with suppress(SendFailed):
-                self._sink.flush(FLUSH_TIMEOUT_S)
-        finally:
-            errors = self._count()
-        refused = [one for one, error in errors if isinstance(error, RecordTooLarge)]
-        if len(refused) < len(errors):
-            raise next(error for _, error in errors if not isinstance(error, RecordTooLarge))
-        if refused:
-            # kafka-python's idempotent producer refuses everything once something was refused.
-            self._sink.close()
-            self._sink = self._open_sink()
-        return refused
-
-    def _count(self) -> list[tuple[_UnderWay, BaseException]]:
-        """Count what is under way without waiting; gives what the broker refused, and why."""
+    def _count(self) -> BaseException | None:
+        """Count what is under way without waiting; gives the first error that is more than one message's own."""
         under_way, self._under_way = self._under_way, []
-        refused: list[tuple[_UnderWay, BaseException]] = []
+        first: BaseException | None = None
         for one in under_way:
             error = one.sent.exception() if one.sent.done() else BrokerUnavailable("not acknowledged yet")
             if error is None:
                 self._tally.sent += 1
-            elif isinstance(error, BrokerUnavailable):
-                self._tally.unconfirmed += 1
+            elif isinstance(error, RecordTooLarge):
+                self._tally.leave(one.place, Obstacle.TOO_LARGE)
             else:
-                refused.append((one, error))
-        return refused
+                self._tally.unconfirmed += isinstance(error, BrokerUnavailable)
+                first = first or error
+        return first
 
 
 @dataclass(frozen=True, slots=True)
 class _UnderWay:
-    """A message that was given to the sink, and what will say whether the broker has it."""
+    """A letter whose message of so many bytes was given to the sink, and what will say whether the broker has it."""
 
-    letter: Letter
-    message: Message
+    place: Place
+    size: int
     sent: Future[Place]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from schemas.dead_letter import DeadLetter, RejectReason
+from schemas.timestamps import in_utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,4 @@ class Selection:
 
 def parse_moment(text: str) -> datetime:
     """A time in ISO 8601, in UTC if it names no zone; a date alone is its midnight. Raises ValueError."""
-    moment = datetime.fromisoformat(text.strip())
-    try:
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError(f"out of range: {text}") from error
+    return in_utc(datetime.fromisoformat(text.strip()))

@@ -53,6 +53,15 @@ _ERRORS_BY_SQLSTATE: dict[str, type[StoreError]] = {
     "XX": StoreUnavailable,  # internal error
 }
 
+# What to do about it, where the server's sentence does not say.
+_REMEDIES = {
+    "3D000": "look at the database in GASP_DATABASE_URL",
+    "42501": "run deploy/sql/roles.sql of this version, or take the owner's GASP_DATABASE_URL for this command",
+    "42703": "run gasp-worker migrate",
+    "42883": "run gasp-worker migrate",
+    "42P01": "run gasp-worker migrate",
+}
+
 # What the driver says of a connection that these settings never get, by what to do about it.
 _HOPELESS = {
     "look at sslmode and sslrootcert in GASP_DATABASE_URL, and at the host name": (
@@ -118,7 +127,8 @@ def _from_driver(cause: psycopg.Error, url: URL) -> StoreError:
     if kind is StoreRejected:
         named = f", constraint {constraint}" if constraint else ""
         return StoreRejected(f"refused: {type(cause).__name__}{named}", sqlstate=sqlstate, constraint=constraint)
-    return kind(without_secrets(cause.diag.message_primary or type(cause).__name__, url), sqlstate=sqlstate)
+    message = without_secrets(cause.diag.message_primary or type(cause).__name__, url)
+    return kind(f"{message}; {_REMEDIES[sqlstate]}" if sqlstate in _REMEDIES else message, sqlstate=sqlstate)
 
 
 def _without_sqlstate(cause: psycopg.Error, url: URL) -> StoreError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, LargeBinary, Text, and_, exists, select, update
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, select, true, update
+from sqlalchemy.sql.selectable import TableValuedAlias
 
 from gasp_core.grounding import Exchange, Passage
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
@@ -37,10 +38,14 @@ def known(connection: Connection, scorer_id: int, keys: Sequence[tuple[str, str,
     """Those of the (app, interaction id, content hash in hexadecimal) that have a verdict of this scorer."""
     names = ("app", "interaction_id", "content_hash")
     asked = unrolled(app=Text(), interaction_id=Text(), content_hash=LargeBinary())
-    stored = interactions.c
-    same = and_(*(stored[name] == asked.c[name] for name in names))
-    judged = exists().where(verdicts.c.interaction_pk == stored.id, verdicts.c.scorer_id == scorer_id)
-    found = select(*(stored[name] for name in names)).select_from(asked).join(interactions, same).where(judged)
+    judged = (
+        select(interactions.c.id)
+        .join(verdicts, verdicts.c.interaction_pk == interactions.c.id)
+        .where(*_same(asked, names), verdicts.c.scorer_id == scorer_id)
+        .limit(1)
+        .lateral("judged")
+    )
+    found = select(*(asked.c[name] for name in names)).select_from(asked.join(judged, true()))
     rows = [(app, interaction_id, bytes.fromhex(content_hash)) for app, interaction_id, content_hash in keys]
     return {
         (row.app, row.interaction_id, row.content_hash.hex())
@@ -56,15 +61,17 @@ def stored_revisions(
     names = ("app", "interaction_id")
     asked = unrolled(app=Text(), interaction_id=Text())
     stored, judged = interactions.c, verdicts.c
-    found = (
+    theirs = (
         select(
             *(stored[name] for name in ("id", *names, "content_hash", "revision", "is_current")),
             judged.id.is_not(None).label("has_verdict"),
         )
-        .select_from(asked)
-        .join(interactions, and_(*(stored[name] == asked.c[name] for name in names)))
         .outerjoin(verdicts, and_(judged.interaction_pk == stored.id, judged.scorer_id == scorer_id))
+        .where(*_same(asked, names))
+        .offset(0)
+        .lateral("theirs")
     )
+    found = select(*theirs.c).select_from(asked.join(theirs, true()))
     return {
         (row.app, row.interaction_id, row.content_hash): StoredRevision(
             row.id, row.revision, row.is_current, row.has_verdict
@@ -109,6 +116,15 @@ def stored_exchanges(connection: Connection, interaction_pks: Sequence[int]) -> 
         row.id: Exchange(row.question, tuple(found[row.id]), row.answer)
         for row in connection.execute(select(logged.id, logged.question, logged.answer).where(wanted))
     }
+
+
+def _same(asked: TableValuedAlias, names: Sequence[str]) -> list[ColumnElement[bool]]:
+    """For a lateral subquery that PostgreSQL cannot merge, because of its limit or offset.
+
+    Merged, it would be a join whose plan is made when the tables are nearly empty, reads them from end to end, and
+    stays in use until they have grown and were analysed.
+    """
+    return [interactions.c[name] == asked.c[name] for name in names]
 
 
 def _interaction_values(key: ContentKey, new: NewRevision) -> Values:

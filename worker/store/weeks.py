@@ -31,7 +31,7 @@ def ensure_weeks(connection: Connection, ahead_days: int) -> int:
 def drop_weeks(connection: Connection, table: str, before: datetime) -> int:
     """Drop those weeks of one of the WEEKLY_TABLES that end before a time; return how many.
 
-    The week that has just ended is kept for another day.
+    None is dropped that the longest period still covers, nor any if some app is kept for ever.
     """
     _wait_briefly(connection)
     return connection.scalars(select(func.drop_weeks(table, before, type_=Integer))).one()
@@ -39,9 +39,8 @@ def drop_weeks(connection: Connection, table: str, before: datetime) -> int:
 
 def weeks_before(connection: Connection, before: datetime) -> int:
     """How many tables ``drop_weeks`` would drop, of all the WEEKLY_TABLES."""
-    latest = min(before, datetime.now(UTC) - timedelta(days=1))
     names = connection.scalars(_WEEKS, {"tables": list(WEEKLY_TABLES)})
-    return sum(_end(name) <= latest for name in names)
+    return sum(_end(name) <= before for name in names)
 
 
 def _end(name: str) -> datetime:
