@@ -240,8 +240,8 @@ END
 $$
 """
 
-# Drops the weeks of one table that end before a time, and never one that an app's period still covers. One table a call,
-# because a writer holds one of the three while it waits for the next, and a drop of all could deadlock with it.
+# Drops the weeks of one table that end before a time, and never one that an app's period still covers. One table a
+# call, because a writer holds one of the three while it waits for the next, and a drop of all could deadlock with it.
 # The name of a week is read inside CASE, because the planner may look at every name in the catalogue first.
 _DROP_WEEKS = """
 CREATE FUNCTION drop_weeks(parent text, before timestamptz) RETURNS integer
