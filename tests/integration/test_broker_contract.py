@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
@@ -113,6 +114,33 @@ def test_a_paused_partition_says_nothing_and_loses_nothing(broker: Broker, group
     source.resume([0])
     group.run(lambda: len(group.records) >= 21)
     assert group.values() == [b"%d" % number for number in range(21)]
+
+
+def test_a_partition_that_was_paused_with_records_in_hand_goes_on_when_it_is_resumed(
+    broker: Broker, group_on: GroupOn
+) -> None:
+    topic = broker.create_topic(partitions=2)
+    with RecordSink(broker.bootstrap) as sink:
+        sent = [sink.send(topic, b"value", key=b"%d" % number) for number in range(40)]
+        sink.flush(DEADLINE_S)
+    logged = Counter(one.result().partition for one in sent)
+    source = group_on(topic).join()
+    read: Counter[int] = Counter()
+
+    def read_some(max_records: int) -> Counter[int]:
+        read.update(record.partition for record in source.poll(0.1, max_records))
+        for partition in source.take_rebalance().assigned:
+            source.seek(partition, 0)
+            source.resume([partition])
+        return read
+
+    wait_until(lambda: read_some(2), what="the first records")
+    (first,) = read
+    source.pause([first])
+    wait_until(lambda: read_some(100)[1 - first] == logged[1 - first], what="those of the other partition")
+    assert read[first] == 2
+    source.resume([first])
+    wait_until(lambda: read_some(100) == logged, what="those that were in hand", deadline_s=20)
 
 
 def test_a_seek_back_reads_again(broker: Broker, group_on: GroupOn) -> None:

@@ -113,6 +113,7 @@ class RecordSource:
         consumer = self._consumer or self._open()
         try:
             _raise_parked_error(consumer)
+            _free_used_up(consumer)
             keep_join(consumer)
             fetched = consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
         except (OffsetOutOfRangeError, NoOffsetForPartitionError) as error:
@@ -308,6 +309,17 @@ def _wait_for_metadata(client: KafkaNetClient, topic: str) -> None:
         answered = threading.Event()
         client.cluster.request_update().add_both(lambda _, answered=answered: answered.set())
         answered.wait(_METADATA_WAIT_S)
+
+
+def _free_used_up(consumer: KafkaConsumer) -> None:
+    """Let partitions that were paused with fetched records in hand have them again once they are resumed.
+
+    kafka-python gives them back only when nothing is in line, and takes a batch that is used up for something: such a
+    partition would stand still, neither fetched nor read, until another one brings new records.
+    """
+    fetcher = consumer._fetcher  # noqa: SLF001 - nothing public tells
+    if not getattr(fetcher, "_next_partition_records", True):
+        fetcher._next_partition_records = None  # noqa: SLF001
 
 
 def _raise_parked_error(consumer: KafkaConsumer) -> None:
