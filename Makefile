@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-pipeline bench-peer bench-scoring bench-growth bench-gpu clean
+.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-pipeline bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -52,6 +52,14 @@ bars: $(READY)
 # A worker with a million messages waiting: its memory, and whether it says rightly how many wait.
 bench-backlog: $(READY)
 	@$(BIN)/python -m tests.benchmarks.backlog
+
+# Interactions a second when the model costs nothing, by size of batch; takes about three minutes.
+bench-throughput: $(READY)
+	@$(BIN)/python -m tests.benchmarks.throughput
+
+# The views and the worker's statements at ten million sentences; takes a quarter of an hour and 8 GB of disk.
+bench-views: $(READY)
+	@$(BIN)/python -m tests.benchmarks.views $(if $(ROWS),--rows $(ROWS))
 
 # Our numbers beside those of the package gasp-rag.
 bench-peer: $(CACHE)/gasp-rag

@@ -59,6 +59,10 @@ class DeadLetter(BaseModel):
     value_attached: bool = Field(
         description="Whether this message carries the original value. If not, it is in the original topic only."
     )
+    headers_attached: bool = Field(
+        True,  # noqa: FBT003 - a default
+        description="Whether key and headers are the original's. If not, they too are in the original topic only.",
+    )
     rejected_at: UtcDatetime
 
     def to_headers(self, original: Headers = ()) -> tuple[tuple[str, bytes | None], ...]:

@@ -308,6 +308,8 @@ _COPIES = (
 _NO_VIEWS = "DROP VIEW v_flagged_sentences, v_sentences"
 
 # One row per sentence of each current answer and scorer. A character span counts code points, as substr does.
+# The bulk is looked up from the interaction, which OFFSET 0 and subqueries see to: PostgreSQL knows neither how many
+# weeks it will skip nor how many rows a join by two columns finds, and would rather read every week from end to end.
 _V_SENTENCES = """
 CREATE VIEW v_sentences AS
 SELECT
@@ -327,45 +329,54 @@ SELECT
     s.n_tokens,
     s.flagged,
     s.skip_reason,
-    p.passage_id AS supporting_passage_id,
+    CASE WHEN s.supporting_passage IS NOT NULL THEN (
+        SELECT p.passage_id FROM passages p
+        WHERE p.interaction_pk = i.id AND p.position = s.supporting_passage AND p.stored_at = i.stored_at
+    ) END AS supporting_passage_id,
     s.supporting_passage AS supporting_passage_position,
     s.supporting_drop,
-    against.passage_id AS contradicting_passage_id,
+    CASE WHEN s.contradicting_passage IS NOT NULL THEN (
+        SELECT p.passage_id FROM passages p
+        WHERE p.interaction_pk = i.id AND p.position = s.contradicting_passage AND p.stored_at = i.stored_at
+    ) END AS contradicting_passage_id,
     s.contradicting_passage AS contradicting_passage_position,
     s.contradicting_drop,
     s.context_window,
     CASE
         WHEN s.supporting_chunk IS NOT NULL THEN 'supported'
         WHEN s.gap IS NULL THEN 'not_wanted'
-        WHEN v.attributed_at IS NOT NULL THEN 'none_reacts'
-        WHEN j.state = 'failed' THEN 'failed'
-        WHEN j.state IS NOT NULL THEN 'waiting'
-        ELSE 'not_wanted'
+        WHEN s.attributed_at IS NOT NULL THEN 'none_reacts'
+        ELSE coalesce((
+            SELECT CASE j.state WHEN 'failed' THEN 'failed' ELSE 'waiting' END
+            FROM attribution_jobs j WHERE j.verdict_id = s.verdict_id
+        ), 'not_wanted')
     END AS attribution,
     coalesce(t.app, 'default') || '/' || t.version AS threshold_version,
     c.label AS scorer,
-    v.scorer_id,
+    s.scorer_id,
     i.id AS interaction_pk
-FROM sentences s
-JOIN verdicts v ON v.id = s.verdict_id AND v.scored_at = s.scored_at
-JOIN interactions i ON i.id = v.interaction_pk
-JOIN scorers c ON c.id = v.scorer_id
-LEFT JOIN thresholds t ON t.id = v.threshold_id
-LEFT JOIN passages p
-    ON p.interaction_pk = i.id AND p.position = s.supporting_passage AND p.stored_at = i.stored_at
-LEFT JOIN passages against
-    ON against.interaction_pk = i.id AND against.position = s.contradicting_passage AND against.stored_at = i.stored_at
-LEFT JOIN attribution_jobs j ON j.verdict_id = v.id
+FROM interactions i
+CROSS JOIN LATERAL (
+    SELECT v.scorer_id, v.threshold_id, v.attributed_at, found.*
+    FROM verdicts v JOIN sentences found ON found.verdict_id = v.id AND found.scored_at = v.scored_at
+    WHERE v.interaction_pk = i.id
+    OFFSET 0
+) AS s
+JOIN scorers c ON c.id = s.scorer_id
+LEFT JOIN thresholds t ON t.id = s.threshold_id
 WHERE i.is_current
 """
 
 _V_FLAGGED_SENTENCES = """
 CREATE VIEW v_flagged_sentences AS
-SELECT s.*, i.question, p.text AS supporting_passage_text
+SELECT
+    s.*,
+    (SELECT i.question FROM interactions i WHERE i.id = s.interaction_pk) AS question,
+    CASE WHEN s.supporting_passage_position IS NOT NULL THEN (
+        SELECT p.text FROM interactions i JOIN passages p ON p.interaction_pk = i.id AND p.stored_at = i.stored_at
+        WHERE i.id = s.interaction_pk AND p.position = s.supporting_passage_position
+    ) END AS supporting_passage_text
 FROM v_sentences s
-JOIN interactions i ON i.id = s.interaction_pk
-LEFT JOIN passages p
-    ON p.interaction_pk = i.id AND p.position = s.supporting_passage_position AND p.stored_at = i.stored_at
 WHERE s.flagged
 """
 

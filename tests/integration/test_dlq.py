@@ -303,6 +303,22 @@ def test_letters_that_their_topic_does_not_take_go_by_reference_and_the_others_w
 
 
 @pytest.mark.kafka
+def test_a_letter_whose_headers_alone_are_too_large_brings_its_place_and_reason_and_is_left_by_replay(
+    apache: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow = apache.create_topic(config={"max.message.bytes": "5000"})
+    flooded = Record("original", 0, 7, b"key", b"{", headers=(("trace", b"t" * 6000),))
+    with RecordSink(apache.bootstrap) as sink:
+        settlement = Settlement(flooded, Outcome.DEAD_LETTERED, RejectReason.INVALID_JSON)
+        DeadLetters(sink, narrow, MAX_MESSAGE_BYTES).send([settlement])
+    (letter,) = only_letters(TopicScan(apache.bootstrap, narrow))
+    assert (letter.facts.offset, letter.facts.value_attached, letter.facts.headers_attached) == (7, False, False)
+    assert (letter.record.key, letter.headers) == (None, ())
+    set_environment(monkeypatch, bootstrap=apache.bootstrap, topic=apache.create_topic(), dead_letter_topic=narrow)
+    assert Obstacle.TOO_LARGE in dlq("replay", "--all", exit_code=1).stdout
+
+
+@pytest.mark.kafka
 def test_a_broker_that_goes_away_leaves_a_true_count(apache: Broker, apache_node: ApacheKafka) -> None:
     made = Letters(apache, apache.create_topic(), apache.create_topic())
     made.die([b"one"], RejectReason.INVALID_JSON)

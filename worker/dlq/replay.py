@@ -61,8 +61,8 @@ class Replayer:
             return Obstacle.SUPERSEDED
         if letter.replays >= self.max_replays:
             return Obstacle.TOO_OFTEN
-        # Before the bytes are fetched: they may be as large as the topic takes.
-        if letter.facts.size_bytes > self.max_message_bytes:
+        # Before the bytes are fetched: they may be as large as the topic takes, as headers that had no room here are.
+        if letter.facts.size_bytes > self.max_message_bytes or not letter.facts.headers_attached:
             return Obstacle.TOO_LARGE
         value = self.originals.value(letter)
         return value if isinstance(value, Obstacle) else Message(letter.record.key, value, _headers(letter))
