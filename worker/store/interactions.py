@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, select, true, update
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Select, Text, and_, bindparam, select, true, update
+from sqlalchemy.sql.dml import ReturningInsert
 from sqlalchemy.sql.selectable import TableValuedAlias
 
 from gasp_core.grounding import Exchange, Passage
@@ -31,26 +34,17 @@ _INTERACTION_COLUMNS = (
     "source_partition",
     "source_offset",
 )
+_CONTENT_KEY = ("app", "interaction_id", "content_hash")
 _PASSAGE_COLUMNS = ("interaction_pk", "position", "passage_id", "text", "score", "metadata")
 
 
 def known(connection: Connection, scorer_id: int, keys: Sequence[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
     """Those of the (app, interaction id, content hash in hexadecimal) that have a verdict of this scorer."""
-    names = ("app", "interaction_id", "content_hash")
-    asked = unrolled(app=Text(), interaction_id=Text(), content_hash=LargeBinary())
-    judged = (
-        select(interactions.c.id)
-        .join(verdicts, verdicts.c.interaction_pk == interactions.c.id)
-        .where(*_same(asked, names), verdicts.c.scorer_id == scorer_id)
-        .limit(1)
-        .lateral("judged")
-    )
-    found = select(*(asked.c[name] for name in names)).select_from(asked.join(judged, true()))
     rows = [(app, interaction_id, bytes.fromhex(content_hash)) for app, interaction_id, content_hash in keys]
     return {
         (row.app, row.interaction_id, row.content_hash.hex())
         for part in parts(rows)
-        for row in connection.execute(found, arrays(names, part))
+        for row in connection.execute(_find_known(), {**arrays(_CONTENT_KEY, part), "scorer": scorer_id})
     }
 
 
@@ -58,26 +52,12 @@ def stored_revisions(
     connection: Connection, scorer_id: int, keys: Iterable[ContentKey]
 ) -> dict[ContentKey, StoredRevision]:
     """Every revision of the interactions that the keys belong to."""
-    names = ("app", "interaction_id")
-    asked = unrolled(app=Text(), interaction_id=Text())
-    stored, judged = interactions.c, verdicts.c
-    theirs = (
-        select(
-            *(stored[name] for name in ("id", *names, "content_hash", "revision", "is_current")),
-            judged.id.is_not(None).label("has_verdict"),
-        )
-        .outerjoin(verdicts, and_(judged.interaction_pk == stored.id, judged.scorer_id == scorer_id))
-        .where(*_same(asked, names))
-        .offset(0)
-        .lateral("theirs")
-    )
-    found = select(*theirs.c).select_from(asked.join(theirs, true()))
     return {
         (row.app, row.interaction_id, row.content_hash): StoredRevision(
             row.id, row.revision, row.is_current, row.has_verdict
         )
         for part in parts(sorted({key[:2] for key in keys}))
-        for row in connection.execute(found, arrays(names, part))
+        for row in connection.execute(_find_revisions(), {**arrays(_CONTENT_KEY[:2], part), "scorer": scorer_id})
     }
 
 
@@ -88,14 +68,10 @@ def write_revisions(connection: Connection, plan: RevisionPlan) -> dict[ContentK
         connection.execute(update(interactions).where(superseded).values(is_current=False))
     # Sorted, so that two workers that store the same interactions wait for each other in one direction only.
     rows = [_interaction_values(key, plan.added[key]) for key in sorted(plan.added)]
-    stored = interactions.c
-    statement = insert_from_arrays(interactions, _INTERACTION_COLUMNS).returning(
-        stored.id, stored.app, stored.interaction_id, stored.content_hash
-    )
     keys = {
         (row.app, row.interaction_id, row.content_hash): row.id
         for part in parts(rows)
-        for row in connection.execute(statement, arrays(_INTERACTION_COLUMNS, part))
+        for row in connection.execute(_insert_interactions(), arrays(_INTERACTION_COLUMNS, part))
     }
     logged = [values for key, pk in keys.items() for values in _passage_values(pk, plan.added[key])]
     insert_rows(connection, passages, _PASSAGE_COLUMNS, logged)
@@ -116,6 +92,44 @@ def stored_exchanges(connection: Connection, interaction_pks: Sequence[int]) -> 
         row.id: Exchange(row.question, tuple(found[row.id]), row.answer)
         for row in connection.execute(select(logged.id, logged.question, logged.answer).where(wanted))
     }
+
+
+@cache
+def _find_known() -> Select[tuple[str, str, bytes]]:
+    """Those keys that have a verdict of ``scorer``."""
+    asked = unrolled(app=Text(), interaction_id=Text(), content_hash=LargeBinary())
+    judged = (
+        select(interactions.c.id)
+        .join(verdicts, verdicts.c.interaction_pk == interactions.c.id)
+        .where(*_same(asked, _CONTENT_KEY), verdicts.c.scorer_id == bindparam("scorer"))
+        .limit(1)
+        .lateral("judged")
+    )
+    return select(*(asked.c[name] for name in _CONTENT_KEY)).select_from(asked.join(judged, true()))
+
+
+@cache
+def _find_revisions() -> Select[Any]:
+    """Every revision of the interactions, and whether it has a verdict of ``scorer``."""
+    asked = unrolled(app=Text(), interaction_id=Text())
+    stored, judged = interactions.c, verdicts.c
+    theirs = (
+        select(
+            *(stored[name] for name in ("id", *_CONTENT_KEY, "revision", "is_current")),
+            judged.id.is_not(None).label("has_verdict"),
+        )
+        .outerjoin(verdicts, and_(judged.interaction_pk == stored.id, judged.scorer_id == bindparam("scorer")))
+        .where(*_same(asked, _CONTENT_KEY[:2]))
+        .offset(0)
+        .lateral("theirs")
+    )
+    return select(*theirs.c).select_from(asked.join(theirs, true()))
+
+
+@cache
+def _insert_interactions() -> ReturningInsert[Any]:
+    key = (interactions.c[name] for name in ("id", *_CONTENT_KEY))
+    return insert_from_arrays(interactions, _INTERACTION_COLUMNS).returning(*key)
 
 
 def _same(asked: TableValuedAlias, names: Sequence[str]) -> list[ColumnElement[bool]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from sqlalchemy import Connection
+from sqlalchemy.sql.dml import ReturningInsert
 
 from worker.settlement import Outcome, Settlement
 from worker.store.bulk import Values, arrays, insert_from_arrays, parts
@@ -33,14 +35,17 @@ Entry = tuple[Settlement, int, int | None, bool]
 
 def write_ledger(connection: Connection, entries: Sequence[Entry]) -> dict[tuple[Outcome, str | None], int]:
     """Enter each offset once; count what was entered. An offset that is in the books already stays as it is."""
-    statement = (
-        insert_from_arrays(ledger, _COLUMNS).on_conflict_do_nothing().returning(ledger.c.outcome, ledger.c.reason)
-    )
     counts: Counter[tuple[Outcome, str | None]] = Counter()
     for part in parts([_values(*entry) for entry in entries]):
-        rows = connection.execute(statement, arrays(_COLUMNS, part))
+        rows = connection.execute(_insert_new(), arrays(_COLUMNS, part))
         counts.update((Outcome(row.outcome), row.reason) for row in rows)
     return dict(counts)
+
+
+@cache
+def _insert_new() -> ReturningInsert[tuple[str, str | None]]:
+    rows = insert_from_arrays(ledger, _COLUMNS).on_conflict_do_nothing()
+    return rows.returning(ledger.c.outcome, ledger.c.reason)
 
 
 def _values(settlement: Settlement, incarnation: int, interaction_pk: int | None, duplicate: bool) -> Values:  # noqa: FBT001 - of an Entry

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, DateTime, Double, Integer, func, update
+from sqlalchemy import BigInteger, Connection, DateTime, Double, Integer, Update, func, update
+from sqlalchemy.sql.dml import ReturningInsert
 from sqlalchemy.types import TypeEngine
 
 from gasp_core.grounding import AnswerGrounding, Method, SentenceGrounding
@@ -112,13 +114,17 @@ def write_attributions(connection: Connection, groundings: Mapping[int, AnswerGr
 
 def _insert_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, Judged]) -> dict[int, int]:
     """Return the verdict's id for each interaction's primary key."""
-    statement = insert_from_arrays(verdicts, _VERDICT_COLUMNS).returning(verdicts.c.interaction_pk, verdicts.c.id)
     rows = [_verdict_values(interaction_pk, scorer_id, judged[interaction_pk]) for interaction_pk in sorted(judged)]
     return {
         row.interaction_pk: row.id
         for part in parts(rows)
-        for row in connection.execute(statement, arrays(_VERDICT_COLUMNS, part))
+        for row in connection.execute(_verdicts_from_arrays(), arrays(_VERDICT_COLUMNS, part))
     }
+
+
+@cache
+def _verdicts_from_arrays() -> ReturningInsert[tuple[int, int]]:
+    return insert_from_arrays(verdicts, _VERDICT_COLUMNS).returning(verdicts.c.interaction_pk, verdicts.c.id)
 
 
 def _verdict_values(interaction_pk: int, scorer_id: int, judged: Judged) -> Values:
@@ -198,12 +204,17 @@ def _support(sentence: SentenceGrounding, grounding: AnswerGrounding) -> Values:
 
 
 def _update_support(connection: Connection, rows: list[Values]) -> None:
+    statement = _support_from_arrays()
+    updated = sum(connection.execute(statement, arrays(_SUPPORT_COLUMNS, part)).rowcount for part in parts(rows))
+    if updated != len(rows):
+        raise StoreRejected(f"{len(rows) - updated} attributed sentences are not the verdict's: it was cut otherwise")
+
+
+@cache
+def _support_from_arrays() -> Update:
     source = unrolled(**_KEY_TYPES, **_SUPPORT_TYPES)
-    statement = (
+    return (
         update(sentences)
         .where(*(sentences.c[name] == source.c[name] for name in _KEY_TYPES))
         .values({name: source.c[name] for name in _SUPPORT_TYPES})
     )
-    updated = sum(connection.execute(statement, arrays(_SUPPORT_COLUMNS, part)).rowcount for part in parts(rows))
-    if updated != len(rows):
-        raise StoreRejected(f"{len(rows) - updated} attributed sentences are not the verdict's: it was cut otherwise")
