@@ -163,7 +163,10 @@ class Metrics:
     def _define_judgement(self) -> None:
         version = ("app", "scope", "version")
         self._jobs = Gauge(
-            "gasp_attribution_jobs", "Attribution jobs in the database, by state.", ("state",), registry=self._registry
+            "gasp_attribution_jobs",
+            "Attribution jobs in the database that are not done, by state.",
+            ("state",),
+            registry=self._registry,
         )
         self._flag_below = Gauge(
             "gasp_threshold_flag_below_nats",
@@ -260,8 +263,8 @@ class Metrics:
         self._memory_steps.labels(step).inc()
 
     def attribution_backlog(self, backlog: Backlog) -> None:
-        """So many attribution jobs are in each state."""
-        for state in Backlog.__slots__:
+        """So many attribution jobs wait, run and have failed. Those that are done are not counted: they pile up."""
+        for state in ("waiting", "running", "failed"):
             self._jobs.labels(state).set(getattr(backlog, state))
 
     def thresholds(self, in_force: Mapping[str | None, Threshold]) -> None:

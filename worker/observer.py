@@ -34,7 +34,7 @@ def observed(store: Store, instruments: Instruments, look_every_s: float = LOOK_
 
 def _look(store: Store, instruments: Instruments) -> None:
     try:
-        backlog = store.backlog()
+        backlog = store.open_backlog()
     except StoreError as error:
         instruments.readiness.set("database", str(error))
         return

@@ -305,6 +305,7 @@ def works(count: int) -> list[tuple[str, Work, bool]]:
         ("claim re-scoring", lambda connection: rescoring.claim_jobs(connection, "bench", 2, limit=16, **lease), False),
         ("reap attribution", lambda connection: leases.reap(connection, attribution_jobs), False),
         ("reap re-scoring", lambda connection: leases.reap(connection, rescore_jobs), False),
+        ("open backlog of attribution", lambda connection: leases.open_backlog(connection, attribution_jobs), False),
         # They count the jobs that are done, too, which are in no index.
         ("backlog of attribution", lambda connection: leases.backlog(connection, attribution_jobs), True),
         ("backlog of re-scoring", lambda connection: leases.backlog(connection, rescore_jobs), True),

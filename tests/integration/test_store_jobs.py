@@ -179,6 +179,14 @@ def test_attributions_of_another_segmentation_are_refused_and_the_job_stays_ours
     assert store.backlog() == Backlog(running=1)
 
 
+def test_the_open_backlog_leaves_out_what_is_done(store: Store) -> None:
+    scorer_id = _enqueue(store, [0.01, 0.02, 0.03])
+    assert store.finish_job(_claim(store, scorer_id), attributed([0.01, 0.9], [[0.3, 0.2], [0.3, 0.2]]))
+    assert store.fail_job(_claim(store, scorer_id), "no use")
+    assert store.backlog() == Backlog(waiting=1, failed=1, done=1)
+    assert store.open_backlog() == Backlog(waiting=1, failed=1)
+
+
 @pytest.fixture
 def claimed(store: Store) -> AttributionJob:
     return _claim(store, _enqueue(store, [0.01]))

@@ -116,6 +116,11 @@ class Store:
         with transaction(self._engine) as connection:
             return jobs.finish_job(connection, job, grounding)
 
+    def open_backlog(self) -> leases.Backlog:
+        """How many attribution jobs wait, run and have failed; quick, however many are done."""
+        with transaction(self._engine) as connection:
+            return leases.open_backlog(connection, jobs.AttributionJob.table)
+
     def backlog(self) -> leases.Backlog:
         """How many attribution jobs wait, run, have failed and are done."""
         with transaction(self._engine) as connection:
