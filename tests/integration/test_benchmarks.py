@@ -25,7 +25,8 @@ def test_throughput_is_measured_from_the_end_of_the_first_batch() -> None:
     assert 0 < found.interactions <= 60 - 1
     assert found.interactions_per_s > 0
     assert found.stages_ms["store"] > 0
-    assert found.postgres_ms > 0
+    # So few messages may take less than a tick of the clock that counts CPU.
+    assert found.postgres_ms >= 0
 
 
 def test_views_are_asked_by_index_and_every_statement_tells_its_plan(directory: Path) -> None:
