@@ -69,7 +69,7 @@ bench-peer: $(CACHE)/gasp-rag
 bench-scoring: $(CACHE)/gasp-rag
 	@$(BIN)/python -m tests.benchmarks.scoring
 
-# How both grow with the context and its passages; takes about an hour and a half.
+# How both grow with the context and its passages; takes about two hours, and goes on where it was broken off.
 bench-growth: $(CACHE)/gasp-rag
 	@$(BIN)/python -m tests.benchmarks.growth
 
