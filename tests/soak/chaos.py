@@ -108,7 +108,9 @@ class Chaos:
         if where == Point.IN_REVOKE:
             self.wait_for_calm()
         self._wait_for_owner()
-        victim = self._pick()
+        # Of a crew that is doubled, only who holds the most is sure to give something up.
+        fullest = max(self._crew.members(), key=lambda member: len(self._held_by(member)))
+        victim = fullest if where == Point.IN_REVOKE else self._pick()
         if where == "anywhere":
             self._wait_a_moment()
             victim.send(signal.SIGKILL, -signal.SIGKILL)
