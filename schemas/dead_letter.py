@@ -11,7 +11,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.errors import NotADeadLetter
-from schemas.headers import Headers, header_texts
+from schemas.headers import Headers, header_texts, without_first
 from schemas.interaction import UtcDatetime
 from schemas.text import StorableText
 
@@ -84,14 +84,7 @@ class DeadLetter(BaseModel):
 
 def original_headers(headers: Headers) -> tuple[tuple[str, bytes | None], ...]:
     """Return the headers of the original message: all but the first of each name that ``to_headers`` writes."""
-    own = set(_HEADERS.values())
-    kept: list[tuple[str, bytes | None]] = []
-    for name, value in headers:
-        if name in own:
-            own.remove(name)
-        else:
-            kept.append((name, value))
-    return tuple(kept)
+    return without_first(headers, _HEADERS.values())
 
 
 def _header_name(field: str) -> str:

@@ -17,3 +17,15 @@ def header_texts(headers: Headers) -> dict[str, str]:
         if value is not None:
             texts.setdefault(name, value.decode(errors="replace").replace("\x00", REPLACEMENT))
     return texts
+
+
+def without_first(headers: Headers, names: Iterable[str]) -> tuple[tuple[str, bytes | None], ...]:
+    """Return the headers but for the first of each of ``names``."""
+    own = set(names)
+    kept: list[tuple[str, bytes | None]] = []
+    for name, value in headers:
+        if name in own:
+            own.remove(name)
+        else:
+            kept.append((name, value))
+    return tuple(kept)

@@ -11,7 +11,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.dead_letter import RejectReason
-from schemas.headers import Headers, header_texts
+from schemas.headers import Headers, header_texts, without_first
 from schemas.interaction import UtcDatetime
 from schemas.text import StorableText
 
@@ -49,14 +49,7 @@ class Replay(BaseModel):
 
 def without_history(headers: Headers) -> tuple[tuple[str, bytes | None], ...]:
     """Return ``headers`` without the first of each name that ``Replay.to_headers`` writes."""
-    own = set(_HEADERS.values())
-    kept: list[tuple[str, bytes | None]] = []
-    for name, value in headers:
-        if name in own:
-            own.remove(name)
-        else:
-            kept.append((name, value))
-    return tuple(kept)
+    return without_first(headers, _HEADERS.values())
 
 
 _HEADERS = {

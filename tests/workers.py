@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from tests.brokers import Broker
+from tests.exchanges import exchange
 from worker.broker.sink import RecordSink
 from worker.replay import replay_file
 
@@ -98,6 +100,11 @@ class Deployment:
             timeout=DEADLINE_S,
             check=False,
         )
+
+    def send(self, first: int, count: int) -> None:
+        """Log exchanges that differ from those with other numbers."""
+        values = [json.dumps(exchange(number)).encode() for number in range(first, first + count)]
+        self.broker.send(self.topic, values)
 
     def replay(self, file: Path) -> None:
         """Send a file's lines, as the command does but without waiting for its process."""

@@ -29,7 +29,7 @@ from schemas.dead_letter import RejectReason
 from worker.claims import GapReason, OffsetGap
 from worker.judge import Threshold
 from worker.settlement import Outcome, Settled
-from worker.store.jobs import Backlog
+from worker.store.leases import Backlog
 
 # Label values where a fact has no name of its own.
 NO_REASON = "none"

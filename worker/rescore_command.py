@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from worker.dlq.selection import parse_moment
 from worker.errors import WorkerError
 from worker.logs import configure_logs
+from worker.moment import moment
 from worker.settings import read_settings
 from worker.store import Store, open_store
 from worker.store.rescoring import History, KnownScorer, Portion
@@ -22,20 +22,11 @@ from worker.store.rescoring import History, KnownScorer, Portion
 PORTION_INTERACTIONS = 5_000
 
 
-def _moment(text: str) -> datetime:
-    try:
-        return parse_moment(text)
-    except ValueError as error:
-        raise typer.BadParameter(
-            "a time in ISO 8601 is wanted, such as 2026-11-30T02:15 (UTC) or with +01:00"
-        ) from error
-
-
 Since = Annotated[
-    datetime | None, typer.Option(parser=_moment, metavar="TIME", help="Interactions of then or later; UTC if no zone.")
+    datetime | None, typer.Option(parser=moment, metavar="TIME", help="Interactions of then or later; UTC if no zone.")
 ]
 Until = Annotated[
-    datetime | None, typer.Option(parser=_moment, metavar="TIME", help="Interactions before then; UTC if no zone.")
+    datetime | None, typer.Option(parser=moment, metavar="TIME", help="Interactions before then; UTC if no zone.")
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,19 +10,12 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from tests.brokers import Broker
-from tests.exchanges import exchange
 from tests.workers import Deployment, wait_until
 from worker.broker.admin import BrokerAdmin, NewTopic
 
 Deploy = Callable[..., Deployment]
 
 GAPS = "SELECT from_offset, to_offset, reason, incarnation, messages FROM v_offset_gaps"
-
-
-def send(deployment: Deployment, first: int, count: int) -> None:
-    """Messages that differ from those with other numbers."""
-    values = [json.dumps(exchange(number)).encode() for number in range(first, first + count)]
-    deployment.broker.send(deployment.topic, values)
 
 
 @contextmanager
@@ -55,16 +47,16 @@ def create_again(deployment: Deployment) -> None:
 @pytest.mark.kafka
 def test_what_retention_deletes_before_it_was_read_is_a_gap(apache: Broker, deploy: Deploy) -> None:
     deployment = deploy(apache)
-    send(deployment, 0, 4)
+    deployment.send(0, 4)
     with deployment.worker():
         deployment.wait_settled(4)
-    send(deployment, 4, 12)
+    deployment.send(4, 12)
     delete_before(deployment, 10)
     with deployment.worker() as worker:
         deployment.wait_settled(10)
         assert worker.events("offset_gap") == 1
         # It goes on like this while it runs: the positions that are read next are gone.
-        send(deployment, 16, 3)
+        deployment.send(16, 3)
         deployment.wait_settled(13)
     assert deployment.rows(GAPS) == [
         {"from_offset": 4, "to_offset": 10, "reason": "retention", "incarnation": 0, "messages": 6}
@@ -76,11 +68,11 @@ def test_what_retention_deletes_before_it_was_read_is_a_gap(apache: Broker, depl
 @pytest.mark.kafka
 def test_a_topic_that_is_deleted_and_created_again_is_read_from_its_beginning(apache: Broker, deploy: Deploy) -> None:
     deployment = deploy(apache)
-    send(deployment, 0, 6)
+    deployment.send(0, 6)
     with deployment.worker():
         deployment.wait_settled(6)
     create_again(deployment)
-    send(deployment, 4, 4)
+    deployment.send(4, 4)
     with deployment.worker() as worker:
         deployment.wait_settled(10)
         assert worker.events("offset_gap") == 1
@@ -100,16 +92,16 @@ def test_a_partition_that_was_never_read_begins_where_the_operator_says(
     broker: Broker, deploy: Deploy, first_start: str
 ) -> None:
     deployment = deploy(broker)
-    send(deployment, 0, 5)
+    deployment.send(0, 5)
     # Kafka's clock has milliseconds.
     moment = datetime.now(UTC) + timedelta(milliseconds=5)
     wait_until(lambda: datetime.now(UTC) > moment, what="the moment")
     deployment.settings = {"first_start": moment.isoformat() if first_start == "time" else first_start}
     if first_start == "time":
-        send(deployment, 5, 1)
+        deployment.send(5, 1)
     with deployment.worker() as worker:
         wait_until(lambda: deployment.count("partition_offsets WHERE owner <> ''"), what="the partition's claim")
-        send(deployment, 6, 2)
+        deployment.send(6, 2)
         expected = [5, 6, 7] if first_start == "time" else [5, 6]
         deployment.wait_settled(len(expected))
         assert worker.process.poll() is None

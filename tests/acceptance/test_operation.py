@@ -35,11 +35,6 @@ OUTAGE_S = bar(300, 15)
 MIB = 1024 * 1024
 
 
-def send(deployment: Deployment, first: int, count: int) -> None:
-    values = [json.dumps(exchange(number)).encode() for number in range(first, first + count)]
-    deployment.broker.send(deployment.topic, values)
-
-
 def faulty(fault: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "tests.faulty_worker", fault)
 
@@ -60,7 +55,7 @@ def test_a_worker_whose_poll_thread_wedges_is_ended_so_that_it_can_be_started_an
     tansu: Broker, deploy: Deploy
 ) -> None:
     deployment = deploy(tansu, wedged_after_s=5)
-    send(deployment, 0, 8)
+    deployment.send(0, 8)
     with deployment.worker(program=faulty("wedged-poll")) as worker:
         assert worker.process.wait(90) == 70
         assert worker.events("wedged") == 1
@@ -72,7 +67,7 @@ def test_a_stop_in_a_batch_that_does_not_end_abandons_it_and_leaves_within_the_g
     tansu: Broker, deploy: Deploy
 ) -> None:
     deployment = deploy(tansu)
-    send(deployment, 0, 4)
+    deployment.send(0, 4)
     with deployment.worker(program=faulty("endless-batch")) as worker:
         wait_until(lambda: "scoring" in worker.log.read_text(), what="the batch")
         asked_at = time.monotonic()
@@ -86,7 +81,7 @@ def test_a_stop_in_a_batch_that_does_not_end_abandons_it_and_leaves_within_the_g
 
 def test_a_second_signal_ends_a_worker_at_once(tansu: Broker, deploy: Deploy) -> None:
     deployment = deploy(tansu)
-    send(deployment, 0, 4)
+    deployment.send(0, 4)
     with deployment.worker(program=faulty("endless-batch")) as worker:
         wait_until(lambda: "scoring" in worker.log.read_text(), what="the batch")
         worker.process.send_signal(signal.SIGTERM)
@@ -103,7 +98,7 @@ def test_a_second_signal_ends_a_worker_at_once(tansu: Broker, deploy: Deploy) ->
 def test_a_worker_says_over_http_how_it_is(tansu: Broker, deploy: Deploy) -> None:
     port = free_port()
     deployment = deploy(tansu, http_port=port)
-    send(deployment, 0, 5)
+    deployment.send(0, 5)
     with deployment.worker() as worker:
         deployment.wait_settled(5)
         wait_until(lambda: get(port, "/readyz")[0] == 200, what="readiness")
@@ -120,7 +115,7 @@ def test_a_database_that_is_full_or_read_only_is_waited_out_without_a_dead_lette
 ) -> None:
     deployment = deploy(tansu)
     with deployment.worker() as worker:
-        send(deployment, 0, 3)
+        deployment.send(0, 3)
         deployment.wait_settled(3)
         # What a full disk says, said by the server itself.
         deployment.execute("""
@@ -128,7 +123,7 @@ def test_a_database_that_is_full_or_read_only_is_waited_out_without_a_dead_lette
             $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
             CREATE TRIGGER full_disk BEFORE INSERT ON ledger EXECUTE FUNCTION full_disk()
         """)
-        send(deployment, 3, 3)
+        deployment.send(3, 3)
         wait_until(lambda: worker.events("transient_fault") >= 2, what="two attempts")
         assert deployment.count("ledger") == 3
         deployment.execute("DROP TRIGGER full_disk ON ledger")
@@ -139,7 +134,7 @@ def test_a_database_that_is_full_or_read_only_is_waited_out_without_a_dead_lette
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'gasp-worker%%'"
         deployment.rows(ended)
         faults = worker.events("transient_fault")
-        send(deployment, 6, 3)
+        deployment.send(6, 3)
         wait_until(lambda: worker.events("transient_fault") >= faults + 2, what="two attempts")
         assert deployment.count("ledger") == 6
         deployment.execute(
@@ -159,10 +154,10 @@ def test_an_outage_of_the_database_loses_nothing_and_needs_no_restart(tansu: Bro
             deployment = deploy(tansu, database_url=url)
             stack = ExitStack()
             worker = stack.enter_context(deployment.worker())
-            send(deployment, 0, 40)
+            deployment.send(0, 40)
             deployment.wait_settled(40)
         with stack:
-            send(deployment, 40, 200)
+            deployment.send(40, 200)
             process = psutil.Process(worker.process.pid)
             before, ends_at = process.memory_info().rss, time.monotonic() + OUTAGE_S
             wait_until(lambda: time.monotonic() > ends_at, what="the outage", deadline_s=OUTAGE_S + 10)

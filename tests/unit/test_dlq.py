@@ -19,8 +19,9 @@ from worker.dlq.letters import Letter, Stranger, read_letter
 from worker.dlq.originals import Obstacle, Originals
 from worker.dlq.page import letter_json, letter_line, letter_page, visible
 from worker.dlq.replay import Message, Replayer, Tally, newest_letters, replay_letters
-from worker.dlq.selection import Selection, parse_moment
+from worker.dlq.selection import Selection
 from worker.dlq.summary import MAX_KINDS, OTHER_DETAILS, summarize
+from worker.moment import parse_moment
 from worker.records import Record
 
 MORNING = datetime(2026, 11, 30, 3, tzinfo=UTC)

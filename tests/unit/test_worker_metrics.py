@@ -16,7 +16,7 @@ from worker.claims import GapReason, OffsetGap
 from worker.judge import Threshold
 from worker.metrics import MemoryStep, Metrics, Stage
 from worker.settlement import Outcome, Settled
-from worker.store.jobs import Backlog
+from worker.store import Backlog
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 # How the unit at the end of a name is said in its help text; a counter of things names the things.

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from schemas.dead_letter import RejectReason
-from worker.dlq.selection import Selection, parse_moment
+from worker.dlq.selection import Selection
 from worker.errors import InputFileError
 from worker.logs import configure_logs
+from worker.moment import moment
 from worker.security import kafka_security
 from worker.settings import Settings, read_settings
 
@@ -32,15 +33,6 @@ CLIENT_ID = "gasp-dlq"
 dlq = typer.Typer(no_args_is_help=True, help="Dead letters: which there are, what is in one, and another try for them.")
 
 
-def _moment(text: str) -> datetime:
-    try:
-        return parse_moment(text)
-    except ValueError as error:
-        raise typer.BadParameter(
-            "a time in ISO 8601 is wanted, such as 2026-11-30T02:15 (UTC) or with +01:00"
-        ) from error
-
-
 def _place(text: str) -> tuple[int, int]:
     partition, _, offset = text.partition(":")
     if not (partition.isdecimal() and offset.isdecimal()):
@@ -50,11 +42,9 @@ def _place(text: str) -> tuple[int, int]:
 
 Reasons = Annotated[list[RejectReason] | None, typer.Option("--reason", help="Rejected for this; may be repeated.")]
 Since = Annotated[
-    datetime | None, typer.Option(parser=_moment, metavar="TIME", help="Rejected then or later; UTC if no zone.")
+    datetime | None, typer.Option(parser=moment, metavar="TIME", help="Rejected then or later; UTC if no zone.")
 ]
-Until = Annotated[
-    datetime | None, typer.Option(parser=_moment, metavar="TIME", help="Rejected before; UTC if no zone.")
-]
+Until = Annotated[datetime | None, typer.Option(parser=moment, metavar="TIME", help="Rejected before; UTC if no zone.")]
 Topic = Annotated[str | None, typer.Option(help="The topic that the message lay in.")]
 Partition = Annotated[int | None, typer.Option(min=0, help="The partition that the message lay in.")]
 Offset = Annotated[int | None, typer.Option(min=0, help="The offset that the message lay at.")]

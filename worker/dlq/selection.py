@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from schemas.dead_letter import DeadLetter, RejectReason
-from schemas.timestamps import in_utc
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,3 @@ class Selection:
                 self.detail is None or self.detail.casefold() in facts.detail.casefold(),
             )
         )
-
-
-def parse_moment(text: str) -> datetime:
-    """A time in ISO 8601, in UTC if it names no zone; a date alone is its midnight. Raises ValueError."""
-    return in_utc(datetime.fromisoformat(text.strip()))

@@ -10,7 +10,6 @@ from sqlalchemy import Connection, Row, Table, select
 from gasp_core.grounding import AnswerGrounding, Exchange
 from worker.store import leases
 from worker.store.interactions import stored_exchanges
-from worker.store.leases import Backlog as Backlog  # its name for those who count these jobs
 from worker.store.tables import attribution_jobs, verdicts
 from worker.store.verdicts import write_attributions
 
