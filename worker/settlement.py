@@ -12,9 +12,10 @@ from worker.records import Record
 
 
 class Outcome(StrEnum):
-    """The ledger's three words."""
+    """The ledger's words. A record of the label topic is labelled where one of the interactions' is scored."""
 
     SCORED = "scored"
+    LABELLED = "labelled"
     SKIPPED = "skipped"
     DEAD_LETTERED = "dead_lettered"
 
@@ -23,7 +24,7 @@ class Outcome(StrEnum):
 class Settlement:
     """One record with its outcome.
 
-    ``reason`` is None exactly if the outcome is scored; ``detail`` explains a dead letter and never holds message
+    ``reason`` is None exactly if the outcome is scored or labelled; ``detail`` explains a dead letter and never holds message
     text. ``decoded`` is None for a dead letter. ``grounding`` and ``verdict`` are None for a dead letter and for a
     duplicate; a skipped answer (no passages, a refusal) has both, so that its sentences are listed with their reason.
     """

@@ -104,6 +104,17 @@ CREATE INDEX ix_rescore_jobs_claim ON rescore_jobs (scorer_id, id) WHERE state =
 CREATE INDEX ix_rescore_jobs_open ON rescore_jobs (state) WHERE state <> 'done'
 """
 
+# A job is claimed by workers of its verdict's scorer alone.
+_ATTRIBUTION_JOBS_SCORER = """
+ALTER TABLE attribution_jobs ADD COLUMN scorer_id integer;
+UPDATE attribution_jobs SET scorer_id = v.scorer_id FROM verdicts v WHERE v.id = attribution_jobs.verdict_id;
+ALTER TABLE attribution_jobs
+    ALTER COLUMN scorer_id SET NOT NULL,
+    ADD CONSTRAINT fk_attribution_jobs_scorer_id_scorers FOREIGN KEY (scorer_id) REFERENCES scorers (id);
+DROP INDEX ix_attribution_jobs_claim;
+CREATE INDEX ix_attribution_jobs_claim ON attribution_jobs (scorer_id, priority, id) WHERE state = 'waiting'
+"""
+
 # The views are read by time, of one app or of all; retention finds what it deletes from the books.
 _INDEXES = """
 CREATE INDEX ix_interactions_app_time ON interactions (app, (coalesce(occurred_at, received_at, stored_at)));
@@ -425,7 +436,9 @@ _TAKEN_BACK = """
 DROP VIEW v_job_runs, v_offset_gaps;
 DROP FUNCTION drop_weeks, ensure_weeks;
 DROP TABLE rescore_jobs, retention_periods, job_runs, offset_gaps;
-DROP INDEX ix_ledger_settled_at, ix_interactions_time, ix_interactions_app_time;
+DROP INDEX ix_ledger_settled_at, ix_interactions_time, ix_interactions_app_time, ix_attribution_jobs_claim;
+ALTER TABLE attribution_jobs DROP COLUMN scorer_id;
+CREATE INDEX ix_attribution_jobs_claim ON attribution_jobs (priority, id) WHERE state = 'waiting';
 DELETE FROM ledger USING partition_offsets newest
 WHERE newest.topic = ledger.topic AND newest.partition = ledger.partition
     AND newest.incarnation <> ledger.incarnation;
@@ -440,7 +453,9 @@ ALTER TABLE verdicts DROP CONSTRAINT uq_verdicts_id_scored_at
 
 
 def upgrade() -> None:
-    for statement in (_INCARNATIONS, _OFFSET_GAPS, _JOB_RUNS, _RETENTION_PERIODS, _RESCORE_JOBS, _INDEXES, _NO_VIEWS):
+    for statement in (_INCARNATIONS, _OFFSET_GAPS, _JOB_RUNS, _RETENTION_PERIODS, _RESCORE_JOBS):
+        op.execute(statement)
+    for statement in (_ATTRIBUTION_JOBS_SCORER, _INDEXES, _NO_VIEWS):
         op.execute(statement)
     for table in _PARTITIONED:
         _set_aside(table)
