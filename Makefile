@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-pipeline bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu clean
+.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -56,6 +56,14 @@ bench-backlog: $(READY)
 # Interactions a second when the model costs nothing, by size of batch; takes about three minutes.
 bench-throughput: $(READY)
 	@$(BIN)/python -m tests.benchmarks.throughput
+
+# What one poisoned message in a hundred costs the others; takes about three minutes.
+bench-poison: $(READY)
+	@$(BIN)/python -m tests.benchmarks.poison
+
+# Thresholds learned from simulated reviews of real scores, against a seeded and a naive one; scores once, for long.
+bench-calibration: $(READY)
+	@$(BIN)/python -m tests.benchmarks.calibration
 
 # The views and the worker's statements at ten million sentences; takes a quarter of an hour and 8 GB of disk.
 bench-views: $(READY)

@@ -16,9 +16,11 @@ def engine_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise ValueError("the database URL cannot be read; expected postgresql://user:password@host/database") from None
+        raise ValueError(
+            "the database URL (GASP_DATABASE_URL) cannot be read; expected postgresql://user:password@host/database"
+        ) from None
     if parsed.drivername not in _SCHEMES:
-        raise ValueError("the database URL must start with postgresql://")
+        raise ValueError("the database URL (GASP_DATABASE_URL) must start with postgresql://")
     return parsed.set(drivername="postgresql+psycopg")
 
 

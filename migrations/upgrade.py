@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from migrations.database_url import engine_url, without_secrets
+from migrations.encoding import require_utf8
 from migrations.errors import MigrationError
 
 # Any fixed number serves, as long as nothing else in the database takes it as an advisory lock.
@@ -27,6 +28,13 @@ _QUEUE_INTERVAL_S = 0.1
 # A table that is in use must not make every query behind the migration wait for long: better to fail and try again.
 _LOCK_TIMEOUT_S = 10
 _STATEMENT_TIMEOUT_S = 300
+
+# What to do about it, by PostgreSQL's code, where the server's sentence does not say.
+_REMEDIES = {
+    "42501": "migrate with the GASP_DATABASE_URL of the database's owner",
+    "55P03": "something uses the table: look in pg_stat_activity, and run gasp-worker migrate again",
+    "57014": "it took too long: look in pg_stat_activity, and run gasp-worker migrate again",
+}
 
 
 def upgrade(url: str, revision: str = "head") -> None:
@@ -65,6 +73,7 @@ def _migrating(url: str) -> Iterator[Config]:
         raise MigrationError(str(error)) from None
     options = {"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": "gasp-migrate"}
     engine = create_engine(address, poolclass=NullPool, connect_args=options)
+    require_utf8(engine, MigrationError)
     config = _config()
     try:
         with engine.connect() as connection, _locked(connection):
@@ -104,9 +113,10 @@ def _try_lock(connection: Connection) -> bool:
 def _message(error: SQLAlchemyError | CommandError) -> str:
     """The server's own sentence, without the statement and without the DETAIL, which may quote rows."""
     cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, CommandError):
+        return f"{cause}; if the database is of a newer version, run gasp-worker migrate of that"
     if not isinstance(cause, psycopg.Error):
         return str(cause).strip()
     message = cause.diag.message_primary or str(cause).strip()
-    if isinstance(cause, psycopg.errors.InsufficientPrivilege):
-        return f"{message}; migrate with the GASP_DATABASE_URL of the database's owner"
-    return message if cause.sqlstate else f"{message}; look at GASP_DATABASE_URL"
+    remedy = _REMEDIES.get(cause.sqlstate) if cause.sqlstate else "look at GASP_DATABASE_URL"
+    return f"{message}; {remedy}" if remedy else message

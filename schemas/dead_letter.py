@@ -22,8 +22,9 @@ MAX_DETAIL_CHARS = 500
 class RejectReason(StrEnum):
     """Why a message is a dead letter. Each is permanent: the same bytes will end the same way again.
 
-    All but the last three are found by decoding, and say why the message is no interaction. The last three: the
-    scorer failed on it alone, the database refused it alone, no client can decode the record itself.
+    Most are found by decoding, and say why the message is no interaction and no label. The last three: the scorer
+    failed on it alone, the database refused it alone, no client can decode the record itself. Only a label is a
+    ``bad_label``, whose word is none, or about an ``unknown_sentence`` of an answer that is known.
     """
 
     NULL_VALUE = "null_value"
@@ -36,6 +37,8 @@ class RejectReason(StrEnum):
     NOT_AN_OBJECT = "not_an_object"
     WRONG_SHAPE = "wrong_shape"
     UNSUPPORTED_ENCODING = "unsupported_encoding"
+    BAD_LABEL = "bad_label"
+    UNKNOWN_SENTENCE = "unknown_sentence"
     SCORING_FAILED = "scoring_failed"
     STORE_REJECTED = "store_rejected"
     UNREADABLE = "unreadable"

@@ -9,11 +9,15 @@ from pydantic import BaseModel
 
 from schemas.dead_letter import DeadLetter
 from schemas.interaction import Interaction
+from schemas.review_label import ReviewLabel
+from schemas.review_task import ReviewTask
 
 DIRECTORY = Path(__file__).parent / "json"
 CONTRACTS: dict[str, type[BaseModel]] = {
     "interaction.v1.json": Interaction,
     "dead_letter.v1.json": DeadLetter,
+    "review_task.v1.json": ReviewTask,
+    "review_label.v1.json": ReviewLabel,
 }
 
 

@@ -78,6 +78,8 @@ class Deployment:
             "topic": self.topic,
             "dead_letter_topic": self.dead_letter_topic,
             "consumer_group": f"group-of-{self.topic}",
+            "review_tasks_topic": "",
+            "review_labels_topic": "",
             "model": self.model,
             "device": "cpu",
             "batch_messages": 4,

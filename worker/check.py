@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from gasp_core.errors import GaspError
 from worker.broker.admin import BrokerAdmin
 from worker.broker.errors import BrokerError
 from worker.errors import WorkerError
@@ -43,7 +42,7 @@ def check_setup(overrides: dict[str, object]) -> Iterator[Finding]:
 def _find(part: str, look: Callable[[], str]) -> Finding:
     try:
         return Finding(part, None, look())
-    except (BrokerError, GaspError, StoreError, WorkerError) as error:
+    except (BrokerError, StoreError, WorkerError) as error:
         return Finding(part, " ".join(str(error).split()))
 
 
@@ -51,7 +50,9 @@ def _broker(settings: Settings) -> str:
     with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
         admin.ping()
         partitions = admin.topic_partitions(settings.topic)
-        admin.topic_partitions(settings.dead_letter_topic)
+        for topic in (settings.dead_letter_topic, settings.review_tasks_topic, settings.review_labels_topic):
+            if topic:
+                admin.topic_partitions(topic)
     warning = security_warning(settings)
     return f"{settings.topic} has {len(partitions)} partitions" + (f"; note: {warning}" if warning else "")
 

@@ -17,12 +17,18 @@ from worker.dlq.commands import dlq
 from worker.embedded.errors import EmbeddedError
 from worker.errors import InputFileError, Stopped, WorkerError
 from worker.logs import configure_logs
+from worker.recalibrate_command import recalibrate
+from worker.report.command import report
 from worker.rescore_command import rescore
 from worker.retention_commands import retention
+from worker.review.commands import review
+from worker.review.export_commands import export, label_studio_config
+from worker.review.label_commands import labels
 from worker.security import kafka_security
 from worker.settings import Settings, read_settings
 from worker.stop import Stop
 from worker.store.errors import StoreError
+from worker.threshold_commands import thresholds
 
 ALL_ROLES = "consume,attribute,jobs"
 
@@ -34,6 +40,13 @@ app = typer.Typer(
 )
 app.add_typer(dlq, name="dlq")
 app.add_typer(retention, name="retention")
+app.add_typer(review, name="review")
+app.add_typer(labels, name="labels")
+review.command()(export)
+review.command()(label_studio_config)
+app.add_typer(thresholds, name="thresholds")
+app.command()(recalibrate)
+app.command()(report)
 app.command()(rescore)
 
 
@@ -70,7 +83,7 @@ def migrate() -> None:
 def topics(
     *,
     partitions: Annotated[int, typer.Option(min=1, help="Partitions of the interactions topic.")] = 12,
-    replication: Annotated[int, typer.Option(min=1, help="Replication factor of both topics.")] = 1,
+    replication: Annotated[int, typer.Option(min=1, help="Replication factor of all topics.")] = 1,
 ) -> None:
     """Create the topics that do not exist yet."""
     from worker.broker.admin import BrokerAdmin

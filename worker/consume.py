@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
@@ -14,7 +15,6 @@ from worker.broker.errors import RecordsUnreadable
 from worker.broker.source import RecordSource
 from worker.engine import Engine
 from worker.errors import Stopped
-from worker.ingest import Ingest
 from worker.instruments import Instruments
 from worker.metrics import Stage
 from worker.placement import Placement
@@ -37,10 +37,21 @@ class Flight:
 
     advances: tuple[Advance, ...]
     future: Future[Settled]
+    size_bytes: int
+
+
+class Settling(Protocol):
+    """What becomes of the records of a topic."""
+
+    def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
+        """Give every record its outcome and store all of them with the partitions' new offsets."""
+
+    def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
+        """Dead-letter records whose bytes cannot be had, by reference."""
 
 
 class Consumer:
-    """Runs in the thread that calls ``run``; owns the source.
+    """Runs in the thread that calls ``run``; owns the source. ``part`` is its name among what has to be ready.
 
     A batch has at most ``batch_messages`` records and, unless it is a single one, ``batch_bytes``. After a stop the
     batch in flight gets the stop's grace and is then abandoned: it is read again by whoever has its partitions next.
@@ -51,7 +62,7 @@ class Consumer:
         *,
         source: RecordSource,
         placement: Placement,
-        ingest: Ingest,
+        ingest: Settling,
         engine: Engine[Settled],
         topic: str,
         batch_messages: int,
@@ -60,7 +71,9 @@ class Consumer:
         patience: Patience,
         instruments: Instruments,
         on_settled: Callable[[Settled], None] = lambda _: None,
+        part: str = "kafka",
     ) -> None:
+        self._part = part
         self._source = source
         self._placement = placement
         self._ingest = ingest
@@ -160,9 +173,10 @@ class Consumer:
             last[record.partition] = max(last.get(record.partition, 0), record.offset)
         advances = tuple(self._placement.advance(partition, offset + 1) for partition, offset in sorted(last.items()))
         self._source.pause(self._source.assignment())
-        self._flight = Flight(advances, self._engine.submit(lambda: self._ingest.settle(batch, advances)))
+        size_bytes = sum(record.memory_bytes for record in batch)
+        self._flight = Flight(advances, self._engine.submit(lambda: self._ingest.settle(batch, advances)), size_bytes)
         metrics = self._instruments.metrics
-        metrics.batch_launched(len(batch), sum(record.memory_bytes for record in batch))
+        metrics.batch_launched(len(batch), size_bytes)
         for record in reversed(batch):
             metrics.oldest_unscored(self._topic, record.partition, record.broker_time)
 
@@ -172,7 +186,7 @@ class Consumer:
         if flight is None or not flight.future.done():
             return
         self._flight = None
-        self._instruments.metrics.batch_landed()
+        self._instruments.metrics.batch_landed(flight.size_bytes)
         try:
             settled = flight.future.result()
         except Stopped:
@@ -212,7 +226,7 @@ class Consumer:
         if time.monotonic() < self._reported_at + REPORT_EVERY_S:
             return
         self._reported_at = time.monotonic()
-        self._instruments.readiness.set("kafka", self._source.problem())
+        self._instruments.readiness.set(self._part, self._source.problem())
         # Asked for, since a partition that waits behind others has not been fetched for long.
         ends = self._source.end_offsets()
         for partition in self._placement.held.keys() & ends.keys():

@@ -35,7 +35,7 @@ class Engine(Generic[T]):
     background source gets what is left: its turn comes when no inline work waits and those before it have none. Use
     as a context manager; leaving it finishes the work at hand, then stops. If that takes longer than ``grace_s()``
     seconds (None: as long as it takes) it is abandoned: ``abandoned`` is then true, and the process has to be ended.
-    ``beat`` is called between any two pieces of work.
+    ``beat`` is called between any two pieces of work, ``name`` is the thread's.
     """
 
     def __init__(
@@ -45,6 +45,7 @@ class Engine(Generic[T]):
         background: Sequence[Source] = (),
         grace_s: Callable[[], float | None] = lambda: None,
         beat: Callable[[], None] = lambda: None,
+        name: str = "engine",
     ) -> None:
         self._attribution = None if attribute is None else _Queue(attribute)
         self._background = [_Queue(source) for source in background]
@@ -54,7 +55,7 @@ class Engine(Generic[T]):
         self._stopping = False
         self._grace_s = grace_s
         self._beat = beat
-        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._fault: BaseException | None = None
 
     def __enter__(self) -> Engine[T]:

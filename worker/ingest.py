@@ -1,9 +1,13 @@
-"""What happens to a batch of records: decode, score, judge, dead-letter, store. Kafka's position is not its concern."""
+"""What happens to a batch of records: decode, score, judge, choose for review, dead-letter, store.
+
+Kafka's position is not its concern.
+"""
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -19,6 +23,7 @@ from worker.decode import decode
 from worker.judge import Threshold, judge, threshold_for
 from worker.metrics import Metrics, Stage
 from worker.records import Record
+from worker.review.chooser import Chooser
 from worker.scoring import Scoring, Unscorable
 from worker.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import Store
@@ -26,13 +31,19 @@ from worker.store.errors import StoreRejected
 
 DUPLICATE = "duplicate"
 
+# The operating system's, so that no message can choose whether people read it.
+_RANDOM = random.SystemRandom()
+
 log = structlog.get_logger(__name__)
 
 Key = tuple[str, str, str]
 
 
 class Ingest:
-    """Settles batches under one scorer."""
+    """Settles batches under one scorer.
+
+    Review tasks are told of on the ``channels``; ``uniform`` draws from [0, 1) which answers become one.
+    """
 
     def __init__(
         self,
@@ -45,6 +56,8 @@ class Ingest:
         default_app: str,
         patience: Patience,
         metrics: Metrics,
+        channels: Sequence[str] = (),
+        uniform: Callable[[], float] = _RANDOM.random,
     ) -> None:
         self._store = store
         self._scoring = scoring
@@ -54,6 +67,8 @@ class Ingest:
         self._default_app = default_app
         self._patience = patience
         self._metrics = metrics
+        self._channels = tuple(channels)
+        self._uniform = uniform
 
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
         """Give every record its outcome and store all of them with the partitions' new offsets.
@@ -65,9 +80,11 @@ class Ingest:
             decoded = [self._decode(record) for record in records]
         groundings = self._groundings([item.interaction for item in decoded if isinstance(item, Decoded)])
         thresholds = self._patience.outlast(self._thresholds, name="thresholds")
+        chooser = self._patience.outlast(lambda: self._chooser(groundings), name="allowances")
         with self._metrics.stage(Stage.JUDGE):
             settlements = [
-                _settlement(record, item, groundings, thresholds) for record, item in zip(records, decoded, strict=True)
+                self._settlement(record, item, groundings, thresholds, chooser)
+                for record, item in zip(records, decoded, strict=True)
             ]
         try:
             return self._store_all(settlements, advances)
@@ -139,6 +156,36 @@ class Ingest:
         self._metrics.thresholds(in_force)
         return in_force
 
+    def _settlement(
+        self,
+        record: Record,
+        item: Decoded | Rejected,
+        groundings: dict[Key, AnswerGrounding | Unscorable],
+        thresholds: dict[str | None, Threshold],
+        chooser: Chooser,
+    ) -> Settlement:
+        if isinstance(item, Rejected):
+            return Settlement(record, Outcome.DEAD_LETTERED, item.reason, item.detail)
+        # Popped: the first record of a content carries its scores, a later one in the same batch is a duplicate.
+        grounding = groundings.pop(key_of(item.interaction), None)
+        if grounding is None:
+            return Settlement(record, Outcome.SKIPPED, DUPLICATE, decoded=item)
+        if isinstance(grounding, Unscorable):
+            return Settlement(record, Outcome.DEAD_LETTERED, RejectReason.SCORING_FAILED, grounding.error)
+        verdict = judge(grounding, threshold_for(item.interaction.app, thresholds))
+        if grounding.skip_reason is not None:
+            return Settlement(
+                record, Outcome.SKIPPED, grounding.skip_reason, decoded=item, grounding=grounding, verdict=verdict
+            )
+        verdict = chooser.chosen(item.interaction.app, grounding, verdict)
+        return Settlement(
+            record, Outcome.SCORED, decoded=item, grounding=grounding, verdict=verdict, channels=self._channels
+        )
+
+    def _chooser(self, groundings: Mapping[Key, AnswerGrounding | Unscorable]) -> Chooser:
+        apps = {app for (app, *_), found in groundings.items() if isinstance(found, AnswerGrounding)}
+        return Chooser(self._store.allowances(self._scorer_id, sorted(apps)), self._uniform)
+
 
 def _tokens(grounding: AnswerGrounding) -> int:
     read = grounding.truncation
@@ -166,25 +213,3 @@ def exchange_of(interaction: Interaction) -> Exchange:
     """The part of an interaction that is scored."""
     passages = tuple(Passage(passage.id, passage.text) for passage in interaction.passages)
     return Exchange(interaction.question, passages, interaction.answer)
-
-
-def _settlement(
-    record: Record,
-    item: Decoded | Rejected,
-    groundings: dict[Key, AnswerGrounding | Unscorable],
-    thresholds: dict[str | None, Threshold],
-) -> Settlement:
-    if isinstance(item, Rejected):
-        return Settlement(record, Outcome.DEAD_LETTERED, item.reason, item.detail)
-    # Popped: the first record of a content carries its scores, a later one in the same batch is a duplicate.
-    grounding = groundings.pop(key_of(item.interaction), None)
-    if grounding is None:
-        return Settlement(record, Outcome.SKIPPED, DUPLICATE, decoded=item)
-    if isinstance(grounding, Unscorable):
-        return Settlement(record, Outcome.DEAD_LETTERED, RejectReason.SCORING_FAILED, grounding.error)
-    verdict = judge(grounding, threshold_for(item.interaction.app, thresholds))
-    if grounding.skip_reason is not None:
-        return Settlement(
-            record, Outcome.SKIPPED, grounding.skip_reason, decoded=item, grounding=grounding, verdict=verdict
-        )
-    return Settlement(record, Outcome.SCORED, decoded=item, grounding=grounding, verdict=verdict)

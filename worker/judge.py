@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gasp_core.grounding import AnswerGrounding
+from worker.calibration.curve import Curve
+from worker.review.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +15,8 @@ class Threshold:
     """One version for one app (None: every app without its own) and one scorer identity. Both bounds in nats.
 
     A sentence is flagged if its gap is below ``flag_below``; an answer is attributed if its lowest gap is below
-    ``attribute_below``, which is never lower, so that every flagged answer is attributed.
+    ``attribute_below``, which is never lower, so that every flagged answer is attributed. A version that was learned
+    from labels has a ``curve``.
     """
 
     id: int
@@ -23,6 +26,7 @@ class Threshold:
     attribute_below: float
     learned_from: str
     activated_at: datetime
+    curve: Curve | None = None
 
     @property
     def name(self) -> str:
@@ -32,11 +36,18 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``flagged`` has one entry per sentence, None where the sentence has no score."""
+    """``flagged`` has one entry per sentence, None where the sentence has no score.
+
+    So has ``probabilities``, P(unsupported) by the threshold's curve; None for all sentences if it has no curve. People
+    are asked about the sentences of the ``selection``, each of them by so many ``reviewers``.
+    """
 
     threshold: Threshold
     flagged: tuple[bool | None, ...]
     wants_attribution: bool
+    probabilities: tuple[float | None, ...]
+    selection: Selection | None = None
+    reviewers: int = 1
 
 
 def judge(grounding: AnswerGrounding, threshold: Threshold) -> Verdict:
@@ -49,7 +60,12 @@ def judge(grounding: AnswerGrounding, threshold: Threshold) -> Verdict:
         threshold=threshold,
         flagged=flagged,
         wants_attribution=lowest is not None and lowest < threshold.attribute_below,
+        probabilities=tuple(_probability(sentence.gap, threshold.curve) for sentence in grounding.sentences),
     )
+
+
+def _probability(gap: float | None, curve: Curve | None) -> float | None:
+    return None if gap is None or curve is None else curve.probability(gap)
 
 
 def threshold_for(app: str, thresholds: dict[str | None, Threshold]) -> Threshold:

@@ -28,6 +28,7 @@ from gasp_core.grounding import AnswerSkip
 from schemas.dead_letter import RejectReason
 from worker.claims import GapReason, OffsetGap
 from worker.judge import Threshold
+from worker.review.channels import CHANNELS
 from worker.settlement import Outcome, Settled
 from worker.store.leases import Backlog
 
@@ -62,6 +63,14 @@ class MemoryStep(StrEnum):
     REFUSED = "refused"
 
 
+class OutboxOutcome(StrEnum):
+    """What became of an event about a review task: sent, found where an earlier attempt had sent it, or given up."""
+
+    SENT = "sent"
+    FOUND = "found"
+    FAILED = "failed"
+
+
 class Metrics:
     """The metrics of one worker, in a registry of their own. Any thread may call any method.
 
@@ -75,6 +84,7 @@ class Metrics:
         self._define_batches()
         self._define_faults()
         self._define_judgement()
+        self._define_outbox()
         self._begin_at_zero()
         ProcessCollector(registry=self._registry)
 
@@ -119,7 +129,7 @@ class Metrics:
         )
         self._settled = Counter(
             "gasp_settled_messages_total",
-            "Messages that got their outcome, by outcome and reason (none for scored).",
+            "Messages that got their outcome, by outcome and reason (none for scored and labelled).",
             ("outcome", "reason"),
             registry=self._registry,
         )
@@ -181,13 +191,38 @@ class Metrics:
             registry=self._registry,
         )
         self._thresholds: set[tuple[str, str, str]] = set()
+        self._calibrations = Gauge(
+            "gasp_calibration_runs",
+            "Recalibration runs of the last seven days in the database, by outcome and reason.",
+            ("outcome", "reason"),
+            registry=self._registry,
+        )
+        self._calibrated: set[tuple[str, str]] = set()
         self._build = Info(
             "gasp_build",
             "Always 1; version of the worker and identity of its scorer, as labels.",
             registry=self._registry,
         )
 
+    def _define_outbox(self) -> None:
+        self._outbox = Gauge(
+            "gasp_outbox_events",
+            "Events about review tasks in the database that are not done, by channel and state.",
+            ("channel", "state"),
+            registry=self._registry,
+        )
+        self._outbox_settled = Counter(
+            "gasp_outbox_settled_events_total",
+            "Events about review tasks that this worker settled, by channel and outcome.",
+            ("channel", "outcome"),
+            registry=self._registry,
+        )
+
     def _begin_at_zero(self) -> None:
+        self.outbox_backlogs({})
+        for channel in CHANNELS:
+            for outcome in OutboxOutcome:
+                self._outbox_settled.labels(channel, outcome)
         for stage in Stage:
             self._stage.labels(stage)
         for step in MemoryStep:
@@ -195,7 +230,8 @@ class Metrics:
         for gap in GapReason:
             self._gaps.labels(gap)
             self._gap_messages.labels(gap)
-        self._settled.labels(Outcome.SCORED, NO_REASON)
+        for done in (Outcome.SCORED, Outcome.LABELLED):
+            self._settled.labels(done, NO_REASON)
         for skip in AnswerSkip:
             self._settled.labels(Outcome.SKIPPED, skip)
         for reject in RejectReason:
@@ -225,11 +261,11 @@ class Metrics:
     def batch_launched(self, messages: int, size_bytes: int) -> None:
         """A batch is being settled; ``size_bytes`` is what its records hold in memory."""
         self._batch.observe(messages)
-        self._in_flight.set(size_bytes)
+        self._in_flight.inc(size_bytes)
 
-    def batch_landed(self) -> None:
+    def batch_landed(self, size_bytes: int) -> None:
         """The batch in flight is over, in whatever way; its bytes are given back."""
-        self._in_flight.set(0)
+        self._in_flight.dec(size_bytes)
 
     def batch_abandoned(self) -> None:
         """A batch was given up at a stop."""
@@ -267,6 +303,16 @@ class Metrics:
         for state in ("waiting", "running", "failed"):
             self._jobs.labels(state).set(getattr(backlog, state))
 
+    def outbox_backlogs(self, backlogs: Mapping[str, Backlog]) -> None:
+        """So many events of each channel wait, run and have failed; none of a channel that is not there."""
+        for channel in CHANNELS:
+            for state in ("waiting", "running", "failed"):
+                self._outbox.labels(channel, state).set(getattr(backlogs.get(channel, Backlog()), state))
+
+    def outbox_settled(self, channel: str, outcome: OutboxOutcome, events: int) -> None:
+        """So many events of a channel were settled for good."""
+        self._outbox_settled.labels(channel, outcome).inc(events)
+
     def thresholds(self, in_force: Mapping[str | None, Threshold]) -> None:
         """These thresholds are in force, by app (None: every app without its own); others no longer are."""
         found = {_threshold_labels(threshold): threshold for threshold in in_force.values()}
@@ -277,6 +323,14 @@ class Metrics:
             self._flag_below.remove(*labels)
             self._attribute_below.remove(*labels)
         self._thresholds = set(found)
+
+    def calibrations(self, counts: Mapping[tuple[str, str], int]) -> None:
+        """So many recalibrations of the last seven days had this outcome and reason; others are none any more."""
+        for labels, runs in counts.items():
+            self._calibrations.labels(*labels).set(runs)
+        for labels in self._calibrated - counts.keys():
+            self._calibrations.remove(*labels)
+        self._calibrated = set(counts)
 
     def built(self, version: str, scorer: str) -> None:
         """The version that runs, and its scorer's identity: empty in a process that scores nothing."""

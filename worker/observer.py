@@ -1,4 +1,4 @@
-"""Looks at the database now and then: whether it answers, and how much attribution waits."""
+"""Looks at the database now and then: whether it answers, what attribution waits, what recalibration came to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOK_EVERY_S = 10.0
 
 @contextmanager
 def observed(store: Store, instruments: Instruments, look_every_s: float = LOOK_EVERY_S) -> Iterator[None]:
-    """Report readiness of the database and the attribution backlog until the context is left."""
+    """Report readiness of the database, the attribution backlog and recalibrations until the context is left."""
     done = threading.Event()
 
     def run() -> None:
@@ -35,8 +35,12 @@ def observed(store: Store, instruments: Instruments, look_every_s: float = LOOK_
 def _look(store: Store, instruments: Instruments) -> None:
     try:
         backlog = store.open_backlog()
+        outbox = store.outbox_backlogs()
+        calibrations = store.calibration_counts()
     except StoreError as error:
         instruments.readiness.set("database", str(error))
         return
     instruments.metrics.attribution_backlog(backlog)
+    instruments.metrics.outbox_backlogs(outbox)
+    instruments.metrics.calibrations(calibrations)
     instruments.readiness.set("database", None)

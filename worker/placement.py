@@ -21,6 +21,8 @@ from worker.store import Store
 
 # How soon a claim that was refused is made again.
 CLAIM_AGAIN_S = 1.0
+# What the group has not taken back after so many session timeouts is ours, whatever generation the database names.
+INSIST_SESSIONS = 1.5
 
 FirstStart = Literal["earliest", "latest"] | datetime
 """Where a partition begins that was never read: at one of its ends, or at the first message not older than a time."""

@@ -6,13 +6,34 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 
 @contextmanager
 def bytes_progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
     """A bar over bytes; the value is a function that advances it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with _progress(label, total_bytes, DownloadColumn()) as advance:
+        yield advance
+
+
+@contextmanager
+def count_progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar over things that are counted; the value is a function that advances it."""
+    with _progress(label, total, MofNCompleteColumn()) as advance:
+        yield advance
+
+
+@contextmanager
+def _progress(label: str, total: int, amount: ProgressColumn) -> Iterator[Callable[[int], None]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(label, total=total_bytes)
-        yield lambda size: progress.advance(task, size)
+        task = progress.add_task(label, total=total)
+        yield lambda step: progress.advance(task, step)

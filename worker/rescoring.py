@@ -7,86 +7,45 @@ from collections.abc import Sequence
 import structlog
 
 from gasp_core.grounding import AnswerGrounding
-from worker.backoff import pause_s
-from worker.errors import ScorerBroken, ScorerUnavailable
 from worker.judge import judge, threshold_for
+from worker.leased import Leased, Terms
 from worker.scoring import Scoring, Unscorable
 from worker.store import RescoreJob, Store
-from worker.store.errors import StoreRejected, StoreUnavailable
+from worker.store.errors import StoreRejected
 from worker.store.revisions import Judged
 
 # Inline work that comes meanwhile waits for a whole batch.
 BATCH_ANSWERS = 8
 
-# As with attribution: what failed once rarely heals in a second.
-RETRY_STRETCH = 20.0
-
 log = structlog.get_logger(__name__)
 
 
-class Rescoring:
-    """Claims jobs under a lease, scores them in one call, and stores their verdicts in one transaction."""
+class Rescoring(Leased[RescoreJob]):
+    """Leased work on re-scoring jobs: scores a batch in one call, and stores its verdicts in one transaction."""
 
     def __init__(
-        self,
-        *,
-        store: Store,
-        scoring: Scoring,
-        scorer_id: int,
-        owner: str,
-        lease_s: float,
-        max_attempts: int,
-        batch_answers: int = BATCH_ANSWERS,
+        self, *, store: Store, scoring: Scoring, scorer_id: int, terms: Terms, batch_answers: int = BATCH_ANSWERS
     ) -> None:
-        self._store = store
-        self._scoring = scoring
-        self._scorer_id = scorer_id
-        self._owner = owner
-        self._lease_s = lease_s
-        self._max_attempts = max_attempts
+        super().__init__(store=store, scoring=scoring, scorer_id=scorer_id, terms=terms)
         self._batch_answers = batch_answers
-        self._jobs: tuple[RescoreJob, ...] = ()
-
-    def run_batch(self) -> bool:
-        """Claim and settle a batch. False if no job is due, or if database or device are away; then ask again later.
-
-        Raises ScorerBroken if the model fails on every exchange.
-        """
-        try:
-            self._jobs = self._claim()
-            if scored := self._score(self._jobs):
-                self._finish(self._judge(scored))
-        except (StoreUnavailable, ScorerUnavailable) as error:
-            # Leases that are still held run out by themselves, and the jobs are then somebody's again.
-            log.warning("rescoring_postponed", error=str(error))
-            return False
-        found, self._jobs = bool(self._jobs), ()
-        return found
-
-    def release(self) -> None:
-        """Give the jobs at hand back, as if they had never been claimed: they are not going to be finished."""
-        try:
-            for job in self._jobs:
-                self._store.release_job(job)
-        except StoreUnavailable as error:
-            log.warning("rescoring_postponed", error=str(error))
 
     def _claim(self) -> tuple[RescoreJob, ...]:
+        terms = self._terms
         return self._store.claim_rescoring(
-            self._owner,
+            terms.owner,
             self._scorer_id,
             limit=self._batch_answers,
-            lease_s=self._lease_s,
-            max_attempts=self._max_attempts,
+            lease_s=terms.lease_s,
+            max_attempts=terms.max_attempts,
         )
+
+    def _settle(self, jobs: tuple[RescoreJob, ...]) -> None:
+        if scored := self._score(jobs):
+            self._finish(self._judge(scored))
 
     def _score(self, jobs: Sequence[RescoreJob]) -> list[tuple[RescoreJob, AnswerGrounding]]:
         """Those that can be scored; the others are settled as failures."""
-        try:
-            found = self._scoring.score([job.exchange for job in jobs])
-        except (ScorerBroken, ScorerUnavailable):
-            self.release()
-            raise
+        found = self._scoring.score([job.exchange for job in jobs])
         scored = []
         for job, grounding in zip(jobs, found, strict=True):
             if isinstance(grounding, Unscorable):
@@ -115,10 +74,11 @@ class Rescoring:
             return
         log.info("rescored", jobs=len(judged), verdicts=stored)
 
-    def _settle_failure(self, job: RescoreJob, error: str) -> None:
-        if job.attempts >= self._max_attempts:
-            self._store.fail_job(job, error)
-            log.error("rescoring_failed", job=job.id, attempts=job.attempts, error=error)
-            return
-        self._store.retry_job(job, error, RETRY_STRETCH * pause_s(job.attempts))
-        log.warning("rescoring_retried", job=job.id, attempts=job.attempts, error=error)
+    def _log_postponed(self, **facts: object) -> None:
+        log.warning("rescoring_postponed", **facts)
+
+    def _log_retried(self, **facts: object) -> None:
+        log.warning("rescoring_retried", **facts)
+
+    def _log_failed(self, **facts: object) -> None:
+        log.error("rescoring_failed", **facts)

@@ -9,7 +9,13 @@ from worker.store import Store
 
 def require_current_schema(store: Store) -> None:
     """Raise WorkerError unless the database is at the revision that this version was written for."""
-    found, wanted = store.schema_revision(), head_revision()
+    found, wanted = store.schema_revision() or "none", head_revision() or "none"
     if found != wanted:
-        message = f"the database is at revision {found or 'none'}, this version needs {wanted}: run gasp-worker migrate"
-        raise WorkerError(message)
+        raise WorkerError(f"the database is at revision {found}, this version needs {wanted}: {_remedy(found, wanted)}")
+
+
+def _remedy(found: str, wanted: str) -> str:
+    # Revisions are numbers of four digits.
+    if found != "none" and found > wanted:
+        return "install the version of gasp-worker that it was migrated with"
+    return "run gasp-worker migrate, and deploy/sql/roles.sql if this login is not the owner's"

@@ -118,7 +118,7 @@ class Scoring:
         try:
             self._scorer.score([PROBE])
         except ModelOutOfMemory as error:
-            message = "the device has no memory even for a small exchange; another process may hold it"
+            message = "the device has no memory even for a small exchange; look at what else uses GASP_DEVICE"
             raise ScorerUnavailable(message) from error
         except Exception as error:
             kind = type(error).__name__

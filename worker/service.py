@@ -14,6 +14,7 @@ from importlib.metadata import version
 import structlog
 import torch
 
+from gasp_core.errors import ModelError, ModelNotFound
 from gasp_core.model import load_model
 from gasp_core.packaged import resolve_model
 from gasp_core.passes.choice import choose_passes
@@ -21,32 +22,32 @@ from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
 from worker.attribution import Attribution
 from worker.backoff import Patience
-from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
 from worker.consume import Consumer
 from worker.dead_letters import DeadLetters
+from worker.endpoints import open_sink, open_source
 from worker.engine import Engine
+from worker.errors import SettingsError
 from worker.health import serve_health
 from worker.ingest import Ingest
 from worker.instruments import Instruments
+from worker.leased import Terms
 from worker.observer import observed
-from worker.placement import Placement
+from worker.placement import INSIST_SESSIONS, Placement
 from worker.rescoring import Rescoring
+from worker.review.labelling import labelling
+from worker.review.relays import relaying
 from worker.schedule import scheduled_jobs
 from worker.schema import require_current_schema
 from worker.scoring import AnswerScorer, Scoring
-from worker.security import kafka_security
 from worker.seeds import ATTRIBUTE_BELOW_NATS, FLAG_BELOW_NATS, NOTE
 from worker.settings import Settings
 from worker.settlement import Settled
 from worker.stop import Stop
 from worker.store import Store, open_store
-from worker.topics import MESSAGE_FRAME_BYTES
 from worker.watchdog import Watchdog
 
 ENGINE_LOOK_S = 1.0
-# What the group has not taken back after so many session timeouts is ours, whatever generation the database names.
-INSIST_SESSIONS = 1.5
 
 log = structlog.get_logger(__name__)
 
@@ -84,7 +85,7 @@ def run_service(
 
     ``on_settled`` is called from the consuming thread after each batch; ``load`` makes the scorer (None:
     ``load_scorer``). Gives whether all work was finished; if not, it still runs, and the process has to be ended.
-    Raises WorkerError, StoreRejected, BrokerMisconfigured or GaspError if the worker cannot work as it is set up.
+    Raises WorkerError, StoreNotReady, StoreRejected or BrokerMisconfigured if the worker cannot work as it is set up.
     """
     owner = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     instruments = Instruments()
@@ -97,6 +98,8 @@ def run_service(
         stack.enter_context(observed(store, instruments))
         if Role.JOBS in roles:
             stack.enter_context(scheduled_jobs(store, owner))
+            stack.enter_context(relaying(settings, store, owner, stop, instruments))
+            stack.enter_context(labelling(settings, store, owner, stop, instruments))
         if roles == {Role.JOBS}:
             instruments.liveness.excuse("start")
             _started(instruments, roles, owner, scorer="")
@@ -112,7 +115,16 @@ def run_service(
 
 
 def load_scorer(settings: Settings) -> GroundingScorer:
-    """The scorer that the settings ask for. Raises ModelNotFound or ModelUnsupported."""
+    """The scorer that the settings ask for. Raises SettingsError, which names those to look at, if there is none."""
+    try:
+        return _load(settings)
+    except ModelNotFound as error:
+        raise SettingsError(f"{error}; look at GASP_MODEL and GASP_MODEL_REVISION") from error
+    except ModelError as error:
+        raise SettingsError(f"{error}; look at GASP_MODEL, GASP_DEVICE and GASP_DTYPE") from error
+
+
+def _load(settings: Settings) -> GroundingScorer:
     model = load_model(
         resolve_model(settings.model),
         device=settings.device,
@@ -166,28 +178,20 @@ def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settl
     """Run the roles that need the model; gives whether its work was finished."""
     settings = worker.settings
     scoring = Scoring(worker.scorer, worker.instruments.metrics, _limits(settings))
+    terms = Terms(worker.owner, settings.attribution_lease_s, settings.attribution_max_attempts)
     attribution = Attribution(
         store=worker.store,
         scoring=scoring,
         scorer_id=worker.scorer_id,
-        owner=worker.owner,
-        lease_s=settings.attribution_lease_s,
-        max_attempts=settings.attribution_max_attempts,
+        terms=terms,
         metrics=worker.instruments.metrics,
     )
-    rescoring = Rescoring(
-        store=worker.store,
-        scoring=scoring,
-        scorer_id=worker.scorer_id,
-        owner=worker.owner,
-        lease_s=settings.attribution_lease_s,
-        max_attempts=settings.attribution_max_attempts,
-    )
+    rescoring = Rescoring(store=worker.store, scoring=scoring, scorer_id=worker.scorer_id, terms=terms)
     patience = Patience(worker.stop, worker.instruments, part="engine", within_s=settings.work_timeout_s)
     engine = Engine[Settled](
-        attribution.run_one if Role.ATTRIBUTE in roles else None,
+        attribution.run if Role.ATTRIBUTE in roles else None,
         settings.attribution_share,
-        (rescoring.run_batch,) if Role.ATTRIBUTE in roles else (),
+        (rescoring.run,) if Role.ATTRIBUTE in roles else (),
         grace_s=worker.stop.remaining_s,
         beat=patience.beat,
     )
@@ -214,7 +218,7 @@ def _consume(
     settings, instruments = worker.settings, worker.instruments
     poll_patience = Patience(worker.stop, instruments, part="poll", within_s=settings.wedged_after_s)
     with ExitStack() as stack:
-        sink = stack.enter_context(poll_patience.outlast(lambda: _sink(settings, worker.owner), name="sink"))
+        sink = stack.enter_context(poll_patience.outlast(lambda: open_sink(settings, worker.owner), name="sink"))
         source = poll_patience.outlast(lambda: _source(settings, worker.owner), name="source")
         stack.callback(source.close)
         stack.callback(instruments.liveness.excuse, "poll")
@@ -227,6 +231,7 @@ def _consume(
             default_app=settings.default_app,
             patience=patience,
             metrics=instruments.metrics,
+            channels=settings.review_channels,
         )
         placement = Placement(
             source=source,
@@ -252,28 +257,8 @@ def _consume(
         ).run()
 
 
-def _sink(settings: Settings, owner: str) -> RecordSink:
-    return RecordSink(
-        settings.kafka_bootstrap_servers,
-        client_id=owner,
-        max_request_bytes=settings.max_message_bytes + MESSAGE_FRAME_BYTES,
-        security=kafka_security(settings),
-    )
-
-
 def _source(settings: Settings, owner: str) -> RecordSource:
-    return RecordSource(
-        settings.kafka_bootstrap_servers,
-        settings.topic,
-        settings.consumer_group,
-        client_id=owner,
-        session_timeout_ms=int(settings.session_timeout_s * 1000),
-        max_poll_interval_ms=int(settings.max_poll_interval_s * 1000),
-        max_poll_records=settings.batch_messages,
-        partition_fetch_max_bytes=settings.max_message_bytes + MESSAGE_FRAME_BYTES,
-        instance_id=settings.instance_id,
-        security=kafka_security(settings),
-    )
+    return open_source(settings, owner, settings.topic, settings.consumer_group, settings.batch_messages)
 
 
 def _wait(engine: Engine[Settled], stop: Stop) -> None:

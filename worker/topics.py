@@ -10,9 +10,15 @@ MESSAGE_FRAME_BYTES = 64 * 1024
 
 
 def wanted_topics(settings: Settings, *, partitions: int, replication: int) -> list[NewTopic]:
-    """Interactions and dead letters; both take messages up to the size limit, so that a dead letter fits as it is."""
+    """Interactions, dead letters, review tasks and labels, so far as they are set.
+
+    All take messages up to the size limit, so that a dead letter fits as it is.
+    """
     config = {"max.message.bytes": str(settings.max_message_bytes + MESSAGE_FRAME_BYTES)}
-    return [
-        NewTopic(settings.topic, partitions, replication, config),
-        NewTopic(settings.dead_letter_topic, 1, replication, config),
-    ]
+    counts = {
+        settings.topic: partitions,
+        settings.dead_letter_topic: 1,
+        settings.review_tasks_topic: 1,
+        settings.review_labels_topic: 1,
+    }
+    return [NewTopic(name, count, replication, config) for name, count in counts.items() if name]

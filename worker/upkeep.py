@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from datetime import time
 
+from worker.recalibration import SCHEDULE, recalibrations
 from worker.retention import Removal, apply_retention, describe_removal
+from worker.review.pacing import review_paces
 from worker.store import Store
 from worker.store.retention import Overdue
 from worker.ticks import Job, daily, every
@@ -37,9 +40,24 @@ def prune_runs(store: Store, _: threading.Event) -> str:
     return f"{pruned} runs" if pruned else ""
 
 
+def recalibrate(store: Store, stop: threading.Event) -> str:
+    """Learn thresholds from the labels."""
+    found = Counter(str(finding.result.outcome) for finding in recalibrations(store, stop, trigger=SCHEDULE))
+    return ", ".join(f"{count} {outcome}" for outcome, count in sorted(found.items()))
+
+
+def settle_early_labels(store: Store, _: threading.Event) -> str:
+    """Settle tasks whose labels came before them."""
+    settled = store.settle_early_labels()
+    return f"{settled} tasks" if settled else ""
+
+
 JOBS = (
     Job("reap_leases", every(10), reap_leases),
+    Job("settle_early_labels", every(60), settle_early_labels),
     Job("ensure_weeks", daily(time(2, 10)), ensure_weeks),
+    Job("review_paces", every(3600), review_paces),
     Job("retention", daily(time(3, 10)), retention),
     Job("prune_runs", daily(time(4, 10)), prune_runs),
+    Job("recalibrate", daily(time(5, 10)), recalibrate),
 )

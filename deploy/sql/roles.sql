@@ -1,7 +1,7 @@
 -- Least privilege: three roles without a login, of which your logins are made members.
 --
---   gasp_worker      what `gasp-worker run`, `status`, `check` and `rescore` need, and nothing more
---   gasp_reviewer    reads the views
+--   gasp_worker      what `gasp-worker run`, `status`, `check`, `rescore`, `recalibrate` and `thresholds` need, no more
+--   gasp_reviewer    reads the views, and enters labels through review_label_entry
 --   gasp_dashboard   reads the views
 --
 -- The owner of the database runs this after `gasp-worker migrate`, again after every upgrade, and again when a login
@@ -50,8 +50,10 @@ $$;
 
 -- The worker. What was logged and found is written once: of stored rows it changes only which revision is current and
 -- what attribution adds. It deletes what retention deletes; the rows below these go with them.
-GRANT SELECT ON alembic_version, retention_periods TO gasp_worker;
-GRANT SELECT, INSERT ON scorers, thresholds TO gasp_worker;
+GRANT SELECT ON alembic_version, retention_periods, review_policies TO gasp_worker;
+GRANT SELECT, INSERT ON scorers TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE (is_active, activated_at) ON thresholds TO gasp_worker;
+GRANT SELECT, INSERT ON calibration_runs, threshold_activations TO gasp_worker;
 GRANT SELECT, INSERT, DELETE, UPDATE (is_current) ON interactions TO gasp_worker;
 GRANT SELECT, INSERT ON passages TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (method, attributed_at) ON verdicts TO gasp_worker;
@@ -59,13 +61,27 @@ GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_d
     contradicting_passage, contradicting_drop) ON sentences TO gasp_worker;
 GRANT INSERT ON chunk_attributions TO gasp_worker;
 GRANT SELECT, INSERT, DELETE ON ledger, offset_gaps TO gasp_worker;
-GRANT SELECT, INSERT, UPDATE ON partition_offsets TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE ON partition_offsets, review_paces, outbox TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE (state, closed_at) ON review_tasks TO gasp_worker;
+GRANT SELECT, INSERT ON review_sentences TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON attribution_jobs, rescore_jobs, job_runs TO gasp_worker;
+GRANT SELECT, INSERT ON review_labels TO gasp_worker;
 GRANT EXECUTE ON FUNCTION ensure_weeks(timestamptz, timestamptz), drop_weeks(text, timestamptz) TO gasp_worker;
+GRANT EXECUTE ON FUNCTION review_task_of(uuid, text, text, integer),
+    review_label_place(uuid, text, text, integer, integer), settle_review_task(bigint) TO gasp_worker;
+
+-- What people said and agreed on: the worker calibrates by it.
+GRANT SELECT ON v_review_consensus, v_review_labels TO gasp_worker, gasp_reviewer, gasp_dashboard;
 
 -- Readers. A view reads its tables with the rights of the owner, so that they need none on the tables.
 GRANT SELECT ON v_sentences, v_flagged_sentences, v_interactions, v_ingest_lag, v_dead_letters, v_offset_gaps, v_job_runs
     TO gasp_reviewer, gasp_dashboard;
+GRANT SELECT ON v_reviewer_agreement TO gasp_reviewer, gasp_dashboard;
+GRANT SELECT ON v_rates_5m, v_rates_1d, v_chunk_usage, v_review_queue, v_threshold_history, v_calibration_runs, v_quality
+    TO gasp_reviewer, gasp_dashboard;
+
+-- A reviewer may label by plain SQL. The view's trigger writes with the rights of the owner.
+GRANT INSERT ON review_label_entry TO gasp_reviewer;
 
 -- A query that runs for long costs the worker its server, and a transaction left open keeps weeks from being dropped.
 -- Such settings are not inherited from a role: each login has its own, hence the run after a login was added. A

@@ -59,6 +59,10 @@ def test_check_names_every_part_that_is_wrong(tansu: Broker, deploy: Deploy) -> 
     assert done.returncode == 1
     assert [line.split(":")[0] for line in lines] == ["ok   settings", "FAIL broker", "FAIL database", "FAIL model"]
     assert "s3cret" not in done.stdout + done.stderr
+    for line, setting in zip(
+        lines[1:], ("GASP_KAFKA_BOOTSTRAP_SERVERS", "GASP_DATABASE_URL", "GASP_MODEL"), strict=True
+    ):
+        assert setting in line
 
 
 @pytest.mark.parametrize(

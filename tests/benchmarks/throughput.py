@@ -12,7 +12,7 @@ import random
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -56,6 +56,7 @@ from worker.stop import Stop
 OUTPUT = Path("build/bench/throughput.json")
 TOPIC, DEAD_LETTERS, PARTITIONS = "interactions", "dead-letters", 4
 SESSION_TIMEOUT_S = 6
+NUMBER_HEADER = "number"
 SENTENCES, SENTENCE_CHARS = 8, 120
 PASSAGES, PASSAGE_CHARS = 5, 800
 WORDS = 5_000
@@ -71,7 +72,13 @@ class BrokerName(StrEnum):
 
 
 class InstantScorer:
-    """Gives every answer the same eight sentences, none of them low enough to be flagged or attributed."""
+    """Gives every answer the same eight sentences, none of them low enough to be flagged or attributed.
+
+    ``model_s`` is what an answer takes, in seconds.
+    """
+
+    def __init__(self, model_s: float = 0.0) -> None:
+        self._model_s = model_s
 
     @property
     def identity(self) -> ScorerIdentity:
@@ -80,6 +87,7 @@ class InstantScorer:
 
     def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:
         """Cut each answer evenly."""
+        time.sleep(self._model_s * len(exchanges))
         return [_grounding(len(exchange.answer), method) for exchange in exchanges]
 
     def within(self, limits: Limits) -> Self:  # noqa: ARG002 - AnswerScorer's; nothing is ever too long
@@ -149,19 +157,26 @@ def measure(name: BrokerName, messages: int, batches: Sequence[int]) -> list[Fig
         with BrokerAdmin(bootstrap) as admin:
             admin.create_topics([NewTopic(TOPIC, PARTITIONS), NewTopic(DEAD_LETTERS, 1)])
         send(bootstrap, messages)
-        postmaster = psutil.Process(int(_postmaster_file(directory).read_text().split("\n", 1)[0]))
-        return [_run(name, bootstrap, server, postmaster, messages, batch) for batch in batches]
+        return [_run(name, bootstrap, server, postmaster_of(directory), messages, batch) for batch in batches]
 
 
-def send(bootstrap: str, messages: int) -> None:
-    """Fill the topic."""
+def send(
+    bootstrap: str, messages: int, topic: str = TOPIC, poisoned: Callable[[int], bool] = lambda _: False
+) -> dict[int, bytes]:
+    """Fill the topic. Of a poisoned message, by its number, only half is sent; gives what was sent of each."""
+    cut = {}
     chance = random.Random(1)
     vocabulary = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 10))) for _ in range(WORDS)]
     with RecordSink(bootstrap) as sink:
         for number in range(messages):
             row = _row(chance, vocabulary, number)
-            sink.send(TOPIC, json.dumps(row).encode(), key=f"{row['interaction_id']}".encode())
+            value = json.dumps(row).encode()
+            if poisoned(number):
+                cut[number] = value = value[: len(value) // 2]
+            headers = [(NUMBER_HEADER, str(number).encode())]
+            sink.send(topic, value, key=f"{row['interaction_id']}".encode(), headers=headers)
         sink.flush(120)
+    return cut
 
 
 def _row(chance: random.Random, vocabulary: Sequence[str], number: int) -> dict[str, object]:
@@ -221,7 +236,7 @@ def _run(
     return _figures(name, batch, messages, window)
 
 
-def consume(settings: Settings, postmaster: psutil.Process, messages: int) -> Window:
+def consume(settings: Settings, postmaster: psutil.Process, messages: int, model_s: float = 0.0) -> Window:
     """Settle all messages."""
     stop, window = Stop(), Window()
     done = 0
@@ -238,7 +253,7 @@ def consume(settings: Settings, postmaster: psutil.Process, messages: int) -> Wi
                 window.last = _usage(settings, postmaster)
                 stop.set()
 
-        run_service(settings, {Role.CONSUME}, stop, on_settled=count, load=lambda _: InstantScorer())
+        run_service(settings, {Role.CONSUME}, stop, on_settled=count, load=lambda _: InstantScorer(model_s))
     return window
 
 
@@ -308,8 +323,10 @@ def _broker(name: BrokerName) -> AbstractContextManager[str]:
     return embedded_broker() if name is BrokerName.TANSU else _apache()
 
 
-def _postmaster_file(directory: Path) -> Path:
-    return directory / f"postgres-{major_version()}" / "postmaster.pid"
+def postmaster_of(directory: Path) -> psutil.Process:
+    """The process of the embedded PostgreSQL below a directory."""
+    file = directory / f"postgres-{major_version()}" / "postmaster.pid"
+    return psutil.Process(int(file.read_text().split("\n", 1)[0]))
 
 
 if __name__ == "__main__":

@@ -115,8 +115,8 @@ INSERT INTO chunk_attributions (verdict_id, sentence_index, chunk_index, scored_
 SELECT n, s, c, time + interval '2 seconds', c, 0, 50, c, 0.1, 0.1
 FROM portion, generate_series(0, 7) AS s, generate_series(0, 4) AS c
 WHERE n % 10 = 0;
-INSERT INTO attribution_jobs (verdict_id, state, priority, attempts, created_at, finished_at)
-SELECT n, CASE n % 1000 WHEN 990 THEN 'waiting' WHEN 980 THEN 'failed' ELSE 'done' END, 0.1, 1, time,
+INSERT INTO attribution_jobs (verdict_id, scorer_id, state, priority, attempts, created_at, finished_at)
+SELECT n, 1, CASE n % 1000 WHEN 990 THEN 'waiting' WHEN 980 THEN 'failed' ELSE 'done' END, 0.1, 1, time,
     CASE WHEN n % 1000 <> 990 THEN time + interval '1 minute' END
 FROM portion WHERE n % 10 = 0;
 INSERT INTO rescore_jobs (interaction_pk, scorer_id, state, created_at, finished_at)
@@ -225,7 +225,8 @@ def _execute(engine: Engine, sql: str, parameters: Mapping[str, object]) -> None
 
 def questions(latest: datetime, count: int) -> list[Question]:
     """What dashboards and analysts ask at the time of the last interaction."""
-    day = {"since": latest - timedelta(days=1)}
+    app: dict[str, object] = {"app": APP}
+    day: dict[str, object] = {"since": latest - timedelta(days=1)}
     shares = "date_trunc('day', time) AS day, sum(n_flagged) AS flagged, sum(n_scored) AS scored"
     asked = [
         question
@@ -235,6 +236,12 @@ def questions(latest: datetime, count: int) -> list[Question]:
     return [
         *asked,
         Question("v_interactions: flagged per day", f"SELECT {shares} FROM v_interactions GROUP BY day", whole=True),
+        Question("v_rates_5m: a day", "SELECT * FROM v_rates_5m WHERE time >= :since", day),
+        Question(
+            "v_rates_5m: a day of an app", "SELECT * FROM v_rates_5m WHERE app = :app AND time >= :since", day | app
+        ),
+        Question("v_rates_1d: all", "SELECT * FROM v_rates_1d", whole=True),
+        Question("v_chunk_usage: a day", "SELECT * FROM v_chunk_usage WHERE time >= :since", day),
         Question("v_dead_letters: a day", "SELECT * FROM v_dead_letters WHERE time >= :since", day),
         Question("v_dead_letters: newest 50", "SELECT * FROM v_dead_letters ORDER BY time DESC LIMIT 50"),
         Question(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,6 +29,7 @@ from schemas.interaction import Interaction, Passage
 from worker.claims import Claim
 from worker.judge import Threshold, judge
 from worker.records import Record
+from worker.review.selection import Reason, Selected, Selection
 from worker.settlement import Advance, Outcome, Settlement
 from worker.store import Store
 
@@ -135,6 +137,25 @@ def scored(
     return Settlement(
         record(offset, partition), Outcome.SCORED, decoded=decoded, grounding=found, verdict=judge(found, threshold)
     )
+
+
+def selected(
+    settlement: Settlement,
+    *,
+    indexes: Sequence[int] = (0,),
+    probability: float = 0.5,
+    channels: tuple[str, ...] = ("kafka", "webhook"),
+    reviewers: int = 1,
+) -> Settlement:
+    """The same, with people to be asked about the sentences of these indexes, all at one probability."""
+    verdict = settlement.verdict
+    assert verdict is not None
+    chosen = tuple(
+        Selected(index, probability, Reason.FLAGGED if verdict.flagged[index] else Reason.SAMPLED) for index in indexes
+    )
+    reason = Reason.FLAGGED if any(one.reason is Reason.FLAGGED for one in chosen) else Reason.SAMPLED
+    selection = Selection(probability, reason, chosen)
+    return replace(settlement, verdict=replace(verdict, selection=selection, reviewers=reviewers), channels=channels)
 
 
 def skipped(offset: int, interaction_id: str, threshold: Threshold) -> Settlement:

@@ -314,7 +314,8 @@ def test_check_warns_of_a_login_that_anyone_can_listen_to(secured: Secured) -> N
     topic = Broker("secured", secured.node.bootstrap, 6_000).create_topic()
     topics = {"database_url": "postgresql://h/d", "topic": topic, "dead_letter_topic": topic}
     bare = USER_AND_PASSWORD | {"kafka_security_protocol": "SASL_PLAINTEXT"}
-    found = _broker(read_settings(**topics, **secured.settings("BARE_LOGIN", **bare)))
+    no_reviews = {"review_tasks_topic": "", "review_labels_topic": ""}
+    found = _broker(read_settings(**topics, **no_reviews, **secured.settings("BARE_LOGIN", **bare)))
     assert found.startswith(f"{topic} has 1 partitions")
     assert "unencrypted" in found
 

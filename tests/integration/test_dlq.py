@@ -23,7 +23,7 @@ from worker.cli import app, main
 from worker.dead_letters import DeadLetters
 from worker.dlq.letters import only_letters
 from worker.dlq.originals import Obstacle
-from worker.dlq.replay import Message, Sender, Tally
+from worker.dlq.replay import Homes, Message, Sender, Tally
 from worker.records import Record
 from worker.settlement import Outcome, Settlement
 
@@ -326,7 +326,10 @@ def test_a_broker_that_goes_away_leaves_a_true_count(apache: Broker, apache_node
     tally = Tally()
 
     def send_two() -> None:
-        with RecordSink(apache.bootstrap, delivery_timeout_s=11) as sink, Sender(sink, made.topic, tally) as sender:
+        with (
+            RecordSink(apache.bootstrap, delivery_timeout_s=11) as sink,
+            Sender(sink, Homes(made.topic), tally) as sender,
+        ):
             sender.send(letter, Message(None, b"one", ()))
             sender.settle()
             apache_node.kill()
@@ -369,3 +372,17 @@ def test_a_missing_topic_is_named(
     monkeypatch.setenv(f"GASP_{missing.upper()}", f"{letters.topic}-missing")
     assert run_main(monkeypatch, "replay", "--all") == 2
     assert f"{letters.topic}-missing does not exist" in capsys.readouterr().err
+
+
+def test_a_label_that_died_goes_back_to_the_topic_of_labels(letters: Letters, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = letters.broker.create_topic()
+    monkeypatch.setenv("GASP_REVIEW_LABELS_TOPIC", labels)
+    died_there = Letters(letters.broker, labels, letters.dead_letter_topic)
+    died_there.die([b"a label"], RejectReason.BAD_LABEL)
+    died_there.die([LARGE[:9_000]], RejectReason.UNKNOWN_SENTENCE)
+    letters.die([b"an exchange"], RejectReason.INVALID_JSON)
+    told = [f"1 to {letters.topic}", f"2 to {labels}"]
+    assert dlq("replay", "--all", "--dry-run").stdout.splitlines()[-2:] == [f"would send {one}" for one in told]
+    assert dlq("replay", "--all").stdout.splitlines() == [f"sent {one}" for one in told]
+    assert [record.value for record, _ in died_there.replayed()] == [b"a label", LARGE[:9_000]]
+    assert [record.value for record, _ in letters.replayed()] == [b"an exchange"]

@@ -19,10 +19,14 @@ from migrations.database_url import engine_url
 from migrations.errors import MigrationError
 from migrations.upgrade import _config, _locked, downgrade, head_revision, upgrade
 from tests.bars import bar
-from tests.integration.store_examples import advance, attributed, prepared, rows, scored
+from tests.integration.store_examples import advance, attributed, prepared, rows, scored, selected
 from worker.claims import GapReason
+from worker.embedded.databases import drop_database
+from worker.review.allowance import UsualDay
+from worker.review.policy import DEFAULT_POLICY, Objective
+from worker.schema import require_current_schema
 from worker.settlement import Outcome
-from worker.store import Store, open_store
+from worker.store import Store, StoreNotReady, open_store
 from worker.store.tables import METADATA
 
 _OBJECTS = """
@@ -170,6 +174,19 @@ def test_a_database_that_cannot_be_reached_is_reported_without_the_password() ->
     assert "127.0.0.1" in str(raised.value)
 
 
+def test_a_database_that_is_not_in_utf8_is_refused_with_what_to_do(postgres_server: str) -> None:
+    name = "in_sql_ascii"
+    create = f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    with psycopg.connect(postgres_server.replace("+psycopg", "", 1), autocommit=True) as connection:
+        connection.execute(create)
+    url = postgres_server.replace("/postgres?", f"/{name}?")
+    with pytest.raises(MigrationError, match=r"SQL_ASCII.*ENCODING 'UTF8'.*GASP_DATABASE_URL"):
+        upgrade(url)
+    with open_store(url, application_name="gasp-test") as store, pytest.raises(StoreNotReady, match="ENCODING 'UTF8'"):
+        require_current_schema(store)
+    drop_database(postgres_server, name)
+
+
 def test_an_unknown_revision_is_a_migration_error(empty_database_url: str) -> None:
     with pytest.raises(MigrationError, match="nonsense"):
         upgrade(empty_database_url, "nonsense")
@@ -206,16 +223,18 @@ def test_no_floating_point_column_takes_a_number_that_is_not_finite(
     store: Store, database_url: str, number: str
 ) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
+    store.settle(scorer_id, [selected(scored(0, "a", [0.01], threshold))], [advance(0, 1)])
     job = store.claim_job("w", scorer_id, 60, 3)
     assert job is not None
     assert store.finish_job(job, attributed([0.01], [[0.3, -0.2]]))
+    store.set_review_policy(DEFAULT_POLICY)
+    store.set_review_pace("shop", scorer_id, UsualDay(1.0, 1.0, 1.0))
     columns = [(row["table_name"], row["column_name"]) for row in rows(database_url, _FLOATS)]
-    assert len(columns) == 12
+    assert len(columns) == 23
     for table, column in columns:
         with pytest.raises(psycopg.errors.CheckViolation) as raised:
             rows(database_url, f"UPDATE {table} SET {column} = '{number}'")
-        assert raised.value.diag.constraint_name == f"ck_{table}_{column}_finite"
+        assert raised.value.diag.constraint_name in {f"ck_{table}_{column}_finite", f"ck_{table}_{column}"}
 
 
 @pytest.mark.parametrize(
@@ -227,6 +246,7 @@ def test_no_floating_point_column_takes_a_number_that_is_not_finite(
         ("ck_sentences_skip_reason", SentenceSkip),
         ("ck_ledger_outcome", Outcome),
         ("ck_offset_gaps_reason", GapReason),
+        ("ck_review_policies_objective", Objective),
     ],
 )
 def test_the_words_that_the_database_takes_are_the_words_of_the_code(

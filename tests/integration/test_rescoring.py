@@ -22,6 +22,7 @@ from tests.models import save_model
 from worker.errors import ScorerBroken
 from worker.ingest import exchange_of
 from worker.judge import judge
+from worker.leased import Terms
 from worker.metrics import Metrics
 from worker.rescoring import Rescoring
 from worker.scoring import Scoring
@@ -110,9 +111,7 @@ def worker(store: Store, model: LanguageModel, scorer_ids: tuple[int, int]) -> W
             store=store,
             scoring=Scoring(WatchedScorer(model, watch), Metrics()),
             scorer_id=scorer_ids[1],
-            owner=owner,
-            lease_s=lease_s,
-            max_attempts=2,
+            terms=Terms(owner, lease_s, max_attempts=2),
             batch_answers=4,
         )
 
@@ -122,7 +121,7 @@ def worker(store: Store, model: LanguageModel, scorer_ids: tuple[int, int]) -> W
 def _drain(worker: Rescoring) -> int:
     """Run batches until no job is due; gives how many there were."""
     batches = 0
-    while worker.run_batch():
+    while worker.run():
         batches += 1
     return batches
 
@@ -181,7 +180,7 @@ def test_what_a_worker_that_died_in_mid_batch_held_is_taken_up_and_nothing_is_lo
         raise SystemExit
 
     with pytest.raises(SystemExit):
-        worker(die, lease_s=-1).run_batch()
+        worker(die, lease_s=-1).run()
     assert _verdicts(database_url, scorer_ids[1]) == 0
     second = worker(owner="second")
     assert _drain(second) == 2
@@ -196,7 +195,7 @@ def test_a_database_that_goes_away_in_mid_batch_postpones_it(
     store: Store, database_url: str, worker: Worker, scorer_ids: tuple[int, int], postgres_server: str
 ) -> None:
     with _closable(postgres_server, database_url) as close:
-        assert not worker(lambda _: close(), lease_s=-1).run_batch()
+        assert not worker(lambda _: close(), lease_s=-1).run()
     assert store.rescore_backlog() == Backlog(waiting=ANSWERS - 4, running=4)
     store.reap_leases()
     _drain(worker())
@@ -208,7 +207,7 @@ def test_a_model_that_fails_on_everything_stops_the_worker_and_costs_no_job_an_a
     store: Store, database_url: str, worker: Worker
 ) -> None:
     with pytest.raises(ScorerBroken):
-        worker(partial(_fail_on, "")).run_batch()
+        worker(partial(_fail_on, "")).run()
     assert (
         rows(database_url, JOBS) == [{"state": "waiting", "attempts": 0, "last_error": None, "pauses": False}] * ANSWERS
     )
@@ -220,7 +219,7 @@ def test_jobs_given_back_by_a_process_that_ends_are_not_written_by_the_work_it_a
 ) -> None:
     abandoned: list[Rescoring] = []
     abandoned.append(worker(lambda _: abandoned[0].release()))
-    assert abandoned[0].run_batch()
+    assert abandoned[0].run()
     assert _verdicts(database_url, scorer_ids[1]) == 0
     assert store.rescore_backlog() == Backlog(waiting=ANSWERS)
 

@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 
 from migrations.errors import MigrationError
 from migrations.upgrade import upgrade
+from tests.integration.label_examples import label
 from tests.integration.store_examples import (
     OCCURRED_AT,
     OTHER_IDENTITY,
@@ -26,22 +27,30 @@ from tests.integration.store_examples import (
     prepared,
     rows,
     scored,
+    selected,
 )
 from worker.embedded.databases import create_database, drop_database, psql_command
 from worker.embedded.programs import run
 from worker.judge import judge
 from worker.retention import apply_retention
+from worker.review.pacing import review_paces
+from worker.review.policy import DEFAULT_POLICY
 from worker.schema import require_current_schema
 from worker.store import Store, StoreNotReady, open_store
+from worker.store.calibration_runs import CalibrationRun
+from worker.store.outbox import Take, TopicEnds
 from worker.store.rescoring import History
 from worker.store.retention import Period
 from worker.store.revisions import Judged
+from worker.store.thresholds import Proposal
 
 ROLES_FILE = Path(__file__).parents[2] / "deploy" / "sql" / "roles.sql"
 # A login for each role, and one that has none.
 LOGINS = {"gasp_worker": "worker_login", "gasp_reviewer": "reviewer_login", "gasp_dashboard": "dashboard_login"}
 STRANGER = "stranger_login"
 GAPS = [0.01, 0.9]
+ENTRY = "review_label_entry"
+HEARD = ({"ada": "supported", "bob": "unsupported"}, {"ada": "partly", "bob": "partly"})
 
 # Not the weeks: they are reached through their tables.
 RELATIONS = """
@@ -73,6 +82,7 @@ NOBODY_MAY = (
     "DELETE FROM scorers",
     "UPDATE alembic_version SET version_num = '0001'",
     "INSERT INTO retention_periods (keep_days) VALUES (1)",
+    "UPDATE review_policies SET daily_sentences = 0",
     "SET ROLE postgres",
     "GRANT gasp_worker TO stranger_login",
     "ALTER ROLE stranger_login SUPERUSER",
@@ -85,10 +95,19 @@ WORKER_MAY_NOT = (
     "UPDATE interactions SET answer = ''",
     "UPDATE verdicts SET lowest_gap = 0",
     "UPDATE sentences SET gap = 0, flagged = false",
+    "UPDATE calibration_runs SET outcome = 'refused'",
+    "DELETE FROM threshold_activations",
     "DELETE FROM verdicts",
     "DELETE FROM passages",
     "DELETE FROM partition_offsets",
     "DELETE FROM retention_periods",
+    "DELETE FROM review_policies",
+    "DELETE FROM review_tasks",
+    "UPDATE review_tasks SET probability = 1",
+    "UPDATE review_sentences SET probability = 1, gap = 0",
+    "UPDATE review_labels SET label = 'supported'",
+    "DELETE FROM review_labels",
+    f"INSERT INTO {ENTRY} (sentence_index) VALUES (0)",
     "SELECT * FROM v_sentences",
     "ALTER FUNCTION drop_weeks OWNER TO worker_login",
 )
@@ -107,6 +126,13 @@ READERS_MAY_NOT = (
     "DELETE FROM interactions",
     "SELECT drop_weeks('passages', now())",
     "SELECT ensure_weeks(now(), now())",
+    "INSERT INTO review_labels (tool) VALUES ('')",
+    "DELETE FROM review_labels",
+    f"SELECT * FROM {ENTRY}",
+    f"UPDATE {ENTRY} SET label = 'supported'",
+    f"DELETE FROM {ENTRY}",
+    "SELECT settle_review_task(1)",
+    "UPDATE review_tasks SET state = 'labelled'",
 )
 
 
@@ -158,14 +184,18 @@ def work(owner: str) -> None:
     with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
         require_current_schema(store)
         scorer_id = consume(store)
+        tell(store)
         attribute(store, scorer_id)
         rescore(store)
+        learn(store, scorer_id)
+        hear(store)
         keep_up(store, owner)
 
 
 def consume(store: Store) -> int:
     scorer_id, threshold = prepared(store)
-    batch = [scored(0, "id-0", GAPS, threshold), scored(1, "id-1", GAPS, threshold), dead_letter(2)]
+    assert store.allowances(scorer_id, ["shop"])["shop"].policy == DEFAULT_POLICY
+    batch = [selected(scored(0, "id-0", GAPS, threshold)), scored(1, "id-1", GAPS, threshold), dead_letter(2)]
     assert store.settle(scorer_id, batch, [advance(0, 3)]).fenced == ()
     assert len(store.known(scorer_id, [_key(batch[0])])) == 1
     store.settle(scorer_id, [scored(3, "id-0", GAPS, threshold, edition="Once more. ")], [advance(3, 4)])
@@ -178,6 +208,13 @@ def consume(store: Store) -> int:
 def _key(settlement: object) -> tuple[str, str, str]:
     logged = settlement.decoded.interaction  # type: ignore[attr-defined]  # a settlement with content
     return logged.app, logged.interaction_id, logged.content_hash
+
+
+def tell(store: Store) -> None:
+    events = store.claim_outbox(Take("kafka", "worker-1", limit=1, lease_s=60, max_attempts=3, wait_s=0))
+    assert store.note_sending(events, TopicEnds("tasks", None, {0: 0}), 60) == events
+    assert store.finish_outbox(events) == 1
+    assert store.outbox_backlogs()["webhook"].waiting == 1
 
 
 def attribute(store: Store, scorer_id: int) -> None:
@@ -200,6 +237,29 @@ def rescore(store: Store) -> None:
     assert store.cancel_rescoring(scorer_id, limit=10) == 1
 
 
+def learn(store: Store, scorer_id: int) -> None:
+    assert scorer_id in store.scorers_at_work()
+    assert store.labelled_sentences(scorer_id) == []
+    present = store.active_thresholds(scorer_id)[None]
+    found = CalibrationRun(None, scorer_id, "schedule", "new", "reached", present.id, {"n_labels": 300, "recall": 0.8})
+    learned = store.book_calibration(found, Proposal(None, scorer_id, 0.2, 0.5, "calibrated", "for tests"))
+    assert learned is not None
+    assert store.active_thresholds(scorer_id)[None].id == learned.id
+    last = store.last_activation(None, scorer_id)
+    assert last is not None
+    assert last.reason == "calibrated"
+    assert store.calibration_counts() == {("new", "reached"): 1}
+
+
+def hear(store: Store) -> None:
+    """Two reviewers agree on one of the sentences that were asked about, and differ on the other."""
+    said = [label("id-0", index, word, who) for index, words in enumerate(HEARD) for who, word in words.items()]
+    assert store.unknown_sentences(said) == set()
+    assert set(store.rehearse_labels(said)) == set(store.add_labels(said, "file"))
+    assert len(store.votes()) == 4
+    assert store.settle_early_labels() == 0
+
+
 def keep_up(store: Store, owner: str) -> None:
     now = datetime.now(UTC)
     for due in (now - timedelta(days=50), now):
@@ -207,6 +267,7 @@ def keep_up(store: Store, owner: str) -> None:
         store.end_run("retention", due, failed=False, detail=None)
     assert store.prune_runs(30) == 1
     assert store.reap_leases() == 0
+    assert review_paces(store, threading.Event()) == "2 paces"
     assert store.ensure_weeks(ahead_days=40) > 0
     age(owner)
     assert store.overdue().weekly_tables > 0
@@ -288,8 +349,15 @@ def test_a_week_is_reached_through_its_table_only(roles: str, role: str, table: 
 @pytest.mark.parametrize("role", ["gasp_reviewer", "gasp_dashboard"])
 def test_a_reader_reads_every_view(owner: str, role: str) -> None:
     with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
-        attribute(store, consume(store))
-    views = [row["relname"] for row in rows(owner, RELATIONS) if row["is_view"]]
+        scorer_id = consume(store)
+        attribute(store, scorer_id)
+        # The answer of the first job was replaced meanwhile; v_chunk_usage is of current ones.
+        job = store.claim_job("worker-1", scorer_id, 60, 3)
+        assert job is not None
+        assert store.finish_job(job, attributed(GAPS, [[0.4, -0.2], [0.3, 0.1]]))
+        learn(store, scorer_id)
+        hear(store)
+    views = [row["relname"] for row in rows(owner, RELATIONS) if row["is_view"] and row["relname"] != ENTRY]
     filled = {view for view in views if rows(as_login(owner, LOGINS[role]), f"SELECT * FROM {view} LIMIT 1")}
     assert filled == set(views) - {"v_job_runs"}
 
@@ -307,12 +375,31 @@ def test_a_reader_that_was_a_member_when_the_file_was_run_cannot_take_long(roles
     assert rows(as_login(roles, LOGINS["gasp_worker"]), "SHOW statement_timeout") == [{"statement_timeout": "0"}]
 
 
+# --- those who label ---
+
+LABELLED = f"INSERT INTO {ENTRY} (app, interaction_id, sentence_index, label) VALUES ('shop', 'id-0', 1, 'Partly')"
+
+
+def test_a_reviewer_labels_by_plain_sql_under_the_name_of_the_login(owner: str) -> None:
+    with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
+        consume(store)
+    reviewer = as_login(owner, LOGINS["gasp_reviewer"])
+    rows(reviewer, LABELLED)
+    assert rows(reviewer, "SELECT reviewer, label, tool FROM v_review_labels") == [
+        {"reviewer": LOGINS["gasp_reviewer"], "label": "partly", "tool": "sql"}
+    ]
+
+
+def test_a_dashboard_cannot_label(roles: str) -> None:
+    refused(roles, "gasp_dashboard", LABELLED)
+
+
 # --- the file ---
 
 
 def test_the_file_names_every_table_and_view_and_no_other(roles: str) -> None:
     text = "\n".join(line for line in ROLES_FILE.read_text("utf-8").splitlines() if not line.startswith("--"))
-    grants = re.findall(r"^GRANT [^;]*?\bON (?!FUNCTION)([a-z_,\s]+?)\s+TO ", text, flags=re.MULTILINE)
+    grants = re.findall(r"^GRANT [^;]*?\bON (?!FUNCTION)([a-z0-9_,\s]+?)\s+TO ", text, flags=re.MULTILINE)
     named = [name.strip() for listed in grants for name in listed.split(",")]
     assert sorted(named) == sorted(row["relname"] for row in rows(roles, RELATIONS))
 

@@ -179,14 +179,17 @@ def test_leaving_stops_a_job_at_work_and_its_run_says_so(store: Store, database_
 
 def test_the_jobs_of_a_worker_all_run_once_at_a_first_start(store: Store, database_url: str) -> None:
     with scheduled_jobs(store, "a"):
-        daily = "SELECT count(*) AS n FROM job_runs WHERE job <> 'reap_leases' AND outcome = 'done'"
-        wait_until(lambda: _count(database_url, daily) == 3, what="the daily jobs")
+        others = "SELECT count(*) AS n FROM job_runs WHERE job <> 'reap_leases' AND outcome = 'done'"
+        wait_until(lambda: _count(database_url, others) == 6, what="the other jobs")
     outcomes = rows(database_url, "SELECT DISTINCT job, outcome, detail FROM job_runs ORDER BY job")
     assert [tuple(row.values()) for row in outcomes] == [
         ("ensure_weeks", "done", None),
         ("prune_runs", "done", None),
         ("reap_leases", "done", None),
+        ("recalibrate", "done", None),
         ("retention", "done", None),
+        ("review_paces", "done", None),
+        ("settle_early_labels", "done", None),
     ]
 
 

@@ -9,6 +9,8 @@ from sqlalchemy import text
 
 from migrations.upgrade import head_revision
 from tests.integration.store_examples import advance, prepared, rows, scored
+from worker.errors import WorkerError
+from worker.schema import require_current_schema
 from worker.store import Store, StoreNotReady, StoreUnavailable, open_store
 
 
@@ -56,6 +58,15 @@ def test_a_url_that_is_none_is_refused_at_once(url: str) -> None:
     with pytest.raises(StoreNotReady) as raised:
         open_store(url, application_name="gasp-test")
     assert "s3cret" not in str(raised.value)
+
+
+def test_a_database_of_another_revision_says_which_command_helps(store: Store, database_url: str) -> None:
+    rows(database_url, "UPDATE alembic_version SET version_num = '0001'")
+    with pytest.raises(WorkerError, match=r"0001.*gasp-worker migrate.*deploy/sql/roles\.sql"):
+        require_current_schema(store)
+    rows(database_url, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(WorkerError, match=r"9999.*install the version"):
+        require_current_schema(store)
 
 
 def test_a_store_works_again_after_its_connections_were_cut(store: Store, database_url: str) -> None:

@@ -23,7 +23,9 @@ from worker.broker.errors import BrokerMisconfigured, BrokerUnavailable, TopicMi
     ],
 )
 def test_a_fault_that_may_pass_is_transient(error: Exception) -> None:
-    assert type(broker_error(error, "cannot read")) is BrokerUnavailable
+    found = broker_error(error, "cannot read")
+    assert type(found) is BrokerUnavailable
+    assert "GASP_KAFKA_BOOTSTRAP_SERVERS" in str(found)
 
 
 @pytest.mark.parametrize(

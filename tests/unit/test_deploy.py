@@ -30,7 +30,23 @@ RUNBOOK = (DEPLOY / "runbook.md").read_text("utf-8")
 EXAMPLE = (DEPLOY / ".env.example").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
-COMMANDS = {"run", "migrate", "topics", "replay", "status", "check", "demo", "dlq", "retention", "rescore"}
+COMMANDS = {
+    "run",
+    "migrate",
+    "topics",
+    "replay",
+    "status",
+    "check",
+    "demo",
+    "dlq",
+    "labels",
+    "retention",
+    "rescore",
+    "review",
+    "recalibrate",
+    "thresholds",
+    "report",
+}
 OURS = {"migrate", "topics", "worker"}
 # Read by gasp_core, which is used without the worker's settings as well.
 CORE_VARIABLES = {"GASP_CACHE_DIR"}
@@ -133,7 +149,9 @@ def test_what_compose_overrides_is_part_of_it(compose: dict[str, Any]) -> None:
     assert set(gpu["services"]) <= set(compose["services"])
 
 
-@pytest.mark.parametrize("name", ["compose.yaml", "compose.gpu.yaml", ".env.example", "runbook.md", "Dockerfile"])
+@pytest.mark.parametrize(
+    "name", ["compose.yaml", "compose.gpu.yaml", "compose.grafana.yaml", ".env.example", "runbook.md", "Dockerfile"]
+)
 def test_every_variable_named_is_a_setting(name: str) -> None:
     assert variables((DEPLOY / name).read_text("utf-8")) - CORE_VARIABLES <= setting_names()
 

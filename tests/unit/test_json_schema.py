@@ -11,6 +11,7 @@ from schemas.dead_letter import DeadLetter, RejectReason
 from schemas.interaction import Interaction
 from schemas.json_schema import CONTRACTS, DIRECTORY, render, write
 from tests.fixtures.bad_inputs import row
+from tests.unit.review_tasks import review_task
 
 NATIVE = {
     "schema": "gasp.interaction.v1",
@@ -78,3 +79,4 @@ def test_what_the_models_write_is_valid() -> None:
         rejected_at=datetime(2025, 6, 1, tzinfo=UTC),
     )
     validator("dead_letter.v1.json").validate(json.loads(letter.model_dump_json(by_alias=True)))
+    validator("review_task.v1.json").validate(json.loads(review_task().model_dump_json(by_alias=True)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from gasp_core.grounding import AnswerGrounding, Method, Sentence, SentenceGrounding, SentenceSkip, Truncation, UnitKind
+from worker.calibration.curve import Curve
 from worker.judge import Threshold, judge, threshold_for
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,6 +42,12 @@ def test_an_answer_is_attributed_when_its_lowest_sentence_is_below_the_bound() -
 def test_an_answer_without_scores_is_neither_flagged_nor_attributed() -> None:
     verdict = judge(grounding(None, None), DEFAULT)
     assert (verdict.flagged, verdict.wants_attribution) == ((None, None), False)
+
+
+def test_a_curve_says_how_likely_each_scored_sentence_is_unsupported() -> None:
+    learned = replace(OWN, curve=Curve((0.0, 1.0), (0.8, 0.2)))
+    assert judge(grounding(-1.0, 0.5, None, 9.0), learned).probabilities == (0.8, 0.5, None, 0.2)
+    assert judge(grounding(0.5, None), OWN).probabilities == (None, None)
 
 
 def test_an_app_has_its_own_threshold_or_the_default() -> None:

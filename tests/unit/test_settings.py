@@ -101,3 +101,52 @@ def test_a_folder_of_secrets_that_is_none_is_refused(
     environment.setenv("GASP_SECRETS_DIR", str(tmp_path / name))
     with pytest.raises(SettingsError, match=r"^GASP_SECRETS_DIR: there is no such folder$"):
         read_settings()
+
+
+WEBHOOK = {"review_webhook_url": "https://reviews.example/tasks", "review_webhook_secret": "sixteen or more characters"}
+
+
+@pytest.mark.usefixtures("environment")
+def test_review_tasks_are_told_on_the_topic_and_on_a_webhook_if_one_is_set() -> None:
+    assert read_settings().review_channels == ("kafka",)
+    assert read_settings(**WEBHOOK).review_channels == ("kafka", "webhook")
+    assert read_settings(review_tasks_topic="").review_channels == ()
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8080", "[::1]"])
+def test_a_webhook_on_this_machine_needs_no_encryption(host: str) -> None:
+    settings = read_settings(**WEBHOOK | {"review_webhook_url": f"http://{host}/tasks"})
+    assert settings.review_channels == ("kafka", "webhook")
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://reviews.example/t0ken",
+        "http://localhost.reviews.example/t0ken",
+        "http://localhost@reviews.example/t0ken",
+        "ftp://localhost/t0ken",
+        "https:///t0ken",
+        "t0ken",
+    ],
+)
+def test_a_webhook_that_others_could_read_is_refused_without_its_address(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"^GASP_REVIEW_WEBHOOK_URL: .*https://") as caught:
+        read_settings(**WEBHOOK | {"review_webhook_url": url})
+    assert "t0ken" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize("secret", [None, "", "short"])
+def test_a_webhook_needs_a_secret_that_cannot_be_guessed(secret: str | None) -> None:
+    with pytest.raises(SettingsError, match=r"^GASP_REVIEW_WEBHOOK_SECRET: "):
+        read_settings(**WEBHOOK | {"review_webhook_secret": secret})
+
+
+@pytest.mark.usefixtures("environment")
+def test_address_and_secret_of_the_webhook_are_never_shown() -> None:
+    shown = repr(read_settings(**WEBHOOK))
+    assert "reviews.example" not in shown
+    assert "sixteen" not in shown

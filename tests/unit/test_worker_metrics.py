@@ -28,6 +28,9 @@ UNIT_WORDS = {
     "tokens_total": "tokens",
     "messages_total": "messages",
     "jobs": "jobs",
+    "events": "events",
+    "events_total": "events",
+    "runs": "runs",
     "rebalances_total": "rebalances",
     "retries_total": "retries",
     "writes_total": "writes",
@@ -142,7 +145,7 @@ def test_the_age_of_the_oldest_message_grows_by_itself_and_is_zero_when_none_wai
 def test_a_batch_holds_its_bytes_from_launch_to_landing(metrics: Metrics) -> None:
     metrics.batch_launched(16, 4096)
     assert value(metrics, "gasp_in_flight_bytes") == 4096
-    metrics.batch_landed()
+    metrics.batch_landed(4096)
     assert value(metrics, "gasp_in_flight_bytes") == 0
     assert value(metrics, "gasp_batch_messages_bucket", le="8.0") == 0
     assert value(metrics, "gasp_batch_messages_bucket", le="16.0") == 1
@@ -232,6 +235,13 @@ def test_only_the_thresholds_in_force_are_shown(metrics: Metrics) -> None:
     assert found == {("default", "1"): 0.2, ("bot", "2"): 0.4}
     labels = {"app": "bot", "scope": "own", "version": "2"}
     assert value(metrics, "gasp_threshold_attribute_below_nats", **labels) == 0.9
+
+
+def test_recalibrations_of_the_last_days_are_counted_by_outcome_until_they_are_older(metrics: Metrics) -> None:
+    metrics.calibrations({("refused", "too_few_labels"): 2, ("new", "reached"): 1})
+    metrics.calibrations({("refused", "too_few_labels"): 3})
+    found = {(*sample.labels.values(), sample.value) for sample in families(metrics)["gasp_calibration_runs"].samples}
+    assert found == {("refused", "too_few_labels", 3)}
 
 
 def test_an_app_that_is_called_default_is_not_the_default(metrics: Metrics) -> None:

@@ -19,6 +19,7 @@ from worker.broker.errors import BrokerMisconfigured, TopicMissing
 
 PING_TIMEOUT_S = 3.0
 _SLICE_MS = 100
+_TOPIC_REMEDY = "look at the name and at --partitions and --replication; creating it takes the ACL Create"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class BrokerAdmin:
         existing = [topic["name"] for topic in answers if topic["error_code"] == _ALREADY_EXISTS]
         for topic in answers:
             if topic["error_code"] and topic["name"] not in existing:
-                raise BrokerMisconfigured(f"cannot create topic {topic['name']}: {_cause(topic)}")
+                raise BrokerMisconfigured(f"cannot create topic {topic['name']}: {_cause(topic)}; {_TOPIC_REMEDY}")
         with translated("the topics were created but are not ready"):
             self._admin.wait_for_topics(list(wanted), timeout_ms=self._timeout_ms)
         return Created(tuple(name for name in wanted if name not in existing), tuple(existing))

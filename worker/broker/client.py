@@ -20,6 +20,9 @@ T = TypeVar("T")
 OPEN_TIMEOUT_S = 5.0
 REQUEST_TIMEOUT_S = 10.0
 
+# What to do about a broker that is away, in the words that end a message.
+AWAY = "look at the broker in GASP_KAFKA_BOOTSTRAP_SERVERS"
+
 _REMEDIES: dict[type[Exception], str] = {
     errors.SaslAuthenticationFailedError: (
         "the broker refused the user or password; look at GASP_KAFKA_SASL_USERNAME and GASP_KAFKA_SASL_PASSWORD"
@@ -28,9 +31,15 @@ _REMEDIES: dict[type[Exception], str] = {
         "the broker does not offer this SASL mechanism; look at GASP_KAFKA_SASL_MECHANISM"
     ),
     errors.IllegalSaslStateError: "this address takes no user and password; look at GASP_KAFKA_SECURITY_PROTOCOL",
-    errors.TopicAuthorizationFailedError: "not allowed to use the topic; grant it to this user",
-    errors.GroupAuthorizationFailedError: "not allowed to use the consumer group; grant it to this user",
-    errors.AuthorizationError: "not allowed; grant it to this user",
+    errors.TopicAuthorizationFailedError: (
+        "not allowed to use the topic; give this user the ACLs Describe and Read on it, or Write to send"
+    ),
+    errors.GroupAuthorizationFailedError: (
+        "not allowed to use the consumer group; give this user the ACL Read on GASP_CONSUMER_GROUP"
+    ),
+    errors.AuthorizationError: (
+        "not allowed; give this user the ACL on the cluster: IdempotentWrite to send, Create for topics"
+    ),
     errors.InvalidSessionTimeoutError: (
         "GASP_SESSION_TIMEOUT_S is outside the broker's group.min.session.timeout.ms and group.max.session.timeout.ms"
     ),
@@ -40,8 +49,10 @@ _REMEDIES: dict[type[Exception], str] = {
     errors.GroupMaxSizeReachedError: "the consumer group is full: run fewer workers, or raise group.max.size",
     errors.InvalidGroupIdError: "the name of the consumer group is not valid; look at GASP_CONSUMER_GROUP",
     errors.InvalidTopicError: "the topic's name is not valid; look at GASP_TOPIC and GASP_DEAD_LETTER_TOPIC",
-    errors.UnsupportedCodecError: "records are compressed in a way that this client has no library for",
-    errors.UnsupportedVersionError: "the broker is too old for this client",
+    errors.UnsupportedCodecError: (
+        "records are compressed in a way that this client has no library for; install gasp-audit with its dependencies"
+    ),
+    errors.UnsupportedVersionError: "the broker is too old for this client; upgrade it",
     errors.KafkaConfigurationError: "a Kafka setting is wrong; look at GASP_KAFKA_*",
     TlsWantedError: "this address speaks TLS; look at GASP_KAFKA_SECURITY_PROTOCOL",
     ssl.SSLCertVerificationError: (
@@ -125,8 +136,11 @@ def broker_error(error: Exception, action: str) -> BrokerError:
         if isinstance(error, kind):
             return BrokerMisconfigured(f"{action}: {remedy} ({_named(error)})")
     if isinstance(error, errors.KafkaTimeoutError):
-        return BrokerUnavailable(f"{action}: no answer in time; is it running, and are address and security right?")
-    return BrokerUnavailable(f"{action} ({type(error).__name__})")
+        message = (
+            f"{action}: no answer in time; is it running, and are GASP_KAFKA_BOOTSTRAP_SERVERS and security right?"
+        )
+        return BrokerUnavailable(message)
+    return BrokerUnavailable(f"{action} ({type(error).__name__}); {AWAY}")
 
 
 def _named(error: Exception) -> str:

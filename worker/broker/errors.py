@@ -47,9 +47,13 @@ class SendFailed(BrokerError):  # noqa: N818 - reads as the fact it states
     """Records were refused for good. ``reasons`` counts them by (topic, name of the error)."""
 
     def __init__(self, reasons: Mapping[tuple[str, str], int]) -> None:
-        listed = ", ".join(f"{count} to {topic}: {reason}" for (topic, reason), count in sorted(reasons.items()))
-        super().__init__(f"records were refused ({listed})")
+        super().__init__(f"records were refused ({counted(reasons)}); look at the topic's settings and ACLs")
         self.reasons = dict(reasons)
+
+
+def counted(reasons: Mapping[tuple[str, str], int]) -> str:
+    """The reasons, such as ``2 to some-topic: UnknownError``."""
+    return ", ".join(f"{count} to {topic}: {reason}" for (topic, reason), count in sorted(reasons.items()))
 
 
 class RecordsUnreadable(BrokerError):  # noqa: N818 - reads as the fact it states

@@ -9,7 +9,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 
 from worker.broker.admin import BrokerAdmin
-from worker.broker.client import broker_error, connection_settings, is_understood, open_client
+from worker.broker.client import AWAY, broker_error, connection_settings, is_understood, open_client
 from worker.broker.errors import BrokerUnavailable, RecordsUnreadable
 from worker.broker.fetched import record_of
 from worker.broker.unreadable import Gap, find_unreadable
@@ -37,8 +37,12 @@ class TopicScan:
         client_id: str = "gasp-scan",
         stall_timeout_s: float = STALL_TIMEOUT_S,
         security: Mapping[str, object] | None = None,
+        since: Mapping[int, int] | None = None,
     ) -> None:
-        """Ask for the offsets. Raises BrokerUnavailable within seconds, TopicMissing, BrokerMisconfigured."""
+        """Ask for the offsets; a partition in ``since`` begins there at the earliest.
+
+        Raises BrokerUnavailable within seconds, TopicMissing, BrokerMisconfigured.
+        """
         self.topic = topic
         self._bootstrap = bootstrap
         self._security = security
@@ -52,7 +56,9 @@ class TopicScan:
         }
         with BrokerAdmin(bootstrap, client_id=client_id, security=security) as admin:
             extent = admin.extent(topic)
-        self._beginnings, self._ends = extent.beginnings, extent.ends
+        self._ends = extent.ends
+        first = {one: max((since or {}).get(one, 0), beginning) for one, beginning in extent.beginnings.items()}
+        self._beginnings = {one: min(beginning, self._ends[one]) for one, beginning in first.items()}
 
     @property
     def offsets(self) -> int:
@@ -126,7 +132,7 @@ class TopicScan:
             if fetched or (reached is not None and reached != position):
                 return [record_of(one) for one in fetched], position if reached is None else reached
         where = f"{place.topic}[{place.partition}] from offset {position} on"
-        raise BrokerUnavailable(f"cannot read {where}: nothing came for {self._stall_timeout_s:g} s")
+        raise BrokerUnavailable(f"cannot read {where}: nothing came for {self._stall_timeout_s:g} s; {AWAY}")
 
     def _gap(self, partition: int, position: int) -> Gap | None:
         return find_unreadable(self._bootstrap, self.topic, {partition: position}, security=self._security)

@@ -13,8 +13,8 @@ import structlog
 from kafka import errors as kafka_errors
 
 from worker.broker.admin import BrokerAdmin
-from worker.broker.client import broker_error, connection_settings
-from worker.broker.errors import BrokerError, BrokerUnavailable, RecordTooLarge, SendFailed
+from worker.broker.client import AWAY, broker_error, connection_settings
+from worker.broker.errors import BrokerError, BrokerUnavailable, RecordTooLarge, SendFailed, counted
 from worker.broker.producer import Producer
 
 DELIVERY_TIMEOUT_S = 30.0
@@ -116,12 +116,12 @@ class RecordSink:
         arrive all the same; send it again), and SendFailed if something was refused for good.
         """
         if not self._pending.drained(timeout_s):
-            raise BrokerUnavailable(f"records are not acknowledged after {timeout_s:g} s")
+            raise BrokerUnavailable(f"records are not acknowledged after {timeout_s:g} s; {AWAY}")
         transient, permanent = self._pending.take_failures()
         if permanent:
             raise SendFailed(permanent)
         if transient:
-            raise BrokerUnavailable(f"records were not acknowledged: {SendFailed(transient)}")
+            raise BrokerUnavailable(f"records were not acknowledged ({counted(transient)}); {AWAY}")
 
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         """Wait up to ``timeout_s`` for what is under way, then disconnect. What is left fails; nothing is raised."""
@@ -185,7 +185,7 @@ class _Pending:
         """Wait for room. A record larger than all the room may go alone."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._has_room(size), timeout_s):
-                raise BrokerUnavailable(f"no room to send: nothing was acknowledged for {timeout_s:g} s")
+                raise BrokerUnavailable(f"no room to send: nothing was acknowledged for {timeout_s:g} s; {AWAY}")
             self._bytes += size
             self._records += 1
 

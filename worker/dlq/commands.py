@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from worker.broker.scan import TopicScan
     from worker.dlq.letters import Letter, Stranger
     from worker.dlq.originals import Obstacle, Originals
-    from worker.dlq.replay import Replayer, Tally
+    from worker.dlq.replay import Homes, Replayer, Tally
 
 MAX_REPLAYS = 3
 MAX_CHARS = 4000
@@ -130,6 +130,7 @@ def replay(
 ) -> None:
     """Send the messages of dead letters to GASP_TOPIC again, as they were, when what they died of is repaired.
 
+    Those of GASP_REVIEW_LABELS_TOPIC go back to that.
     Headers gasp-replay-… say how often it was done, where the message lay at first and why it was dead. A message that
     fails again becomes a dead letter again; only the newest letter of a message is sent. Replaying too much does no
     harm: what was scored meanwhile is skipped as a duplicate. Ends with status 1 if a letter could not be sent.
@@ -174,7 +175,8 @@ def _replay(
     with closing(with_bar("replaying", scan, shown=not dry_run)) as items:
         letters = (letter for letter in only_letters(items) if selection.matches(letter.facts))
         if dry_run:
-            replay_letters(letters, replayer.prepare, lambda letter, _: _rehearse(letter, tally), tally, limit)
+            homes = _homes(settings)
+            replay_letters(letters, replayer.prepare, lambda letter, _: _rehearse(letter, homes, tally), tally, limit)
         else:
             _send(settings, letters, replayer, tally, limit)
 
@@ -190,15 +192,25 @@ def _send(settings: Settings, letters: Iterator[Letter], replayer: Replayer, tal
         max_request_bytes=settings.max_message_bytes + MESSAGE_FRAME_BYTES,
         security=kafka_security(settings),
     )
-    with opened as sink, Sender(sink, settings.topic, tally) as sender:
+    with opened as sink, Sender(sink, _homes(settings), tally) as sender:
         replay_letters(letters, replayer.prepare, sender.send, tally, limit)
 
 
-def _rehearse(letter: Letter, tally: Tally) -> None:
+def _rehearse(letter: Letter, homes: Homes, tally: Tally) -> None:
     from worker.dlq.page import letter_line
 
     typer.echo(letter_line(letter))
-    tally.sent += 1
+    tally.count(homes.of(letter), homes)
+
+
+def _homes(settings: Settings) -> Homes:
+    from worker.dlq.replay import Homes
+
+    return Homes(settings.topic, _label_topics(settings))
+
+
+def _label_topics(settings: Settings) -> frozenset[str]:
+    return frozenset({settings.review_labels_topic} - {""})
 
 
 def _rows(found: Iterator[Letter | Stranger], *, as_json: bool) -> Iterator[str]:
@@ -229,7 +241,8 @@ def _selected(scan: TopicScan, selection: Selection) -> Iterator[Letter | Strang
 def _originals(settings: Settings, named_topic: str | None) -> Originals:
     from worker.dlq.originals import Originals
 
-    return Originals(lambda topic: _open(settings, topic), {settings.topic, named_topic or settings.topic})
+    topics = {settings.topic, named_topic or settings.topic} | _label_topics(settings)
+    return Originals(lambda topic: _open(settings, topic), topics)
 
 
 def _open(settings: Settings, topic: str) -> TopicScan:

@@ -58,7 +58,10 @@ def summary_json(kinds: Sequence[tuple[Kind, Count]], strangers: int) -> Iterato
 
 def tally_lines(tally: Tally, topic: str, *, dry_run: bool) -> Iterator[str]:
     """What became of the letters of a replay, and why some were left."""
-    yield f"{'would send' if dry_run else 'sent'} {tally.sent} to {topic}"
+    usual = tally.sent - tally.elsewhere.total()
+    for name, count in ((topic, usual), *sorted(tally.elsewhere.items())):
+        if count or name == topic:
+            yield f"{'would send' if dry_run else 'sent'} {count} to {name}"
     if tally.unconfirmed:
         yield f"sent and not confirmed {tally.unconfirmed}: they may have arrived"
     for obstacle, count in sorted(tally.left.items()):

@@ -33,12 +33,22 @@ class Message:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the letters so far. ``unconfirmed`` ones were sent and may have arrived."""
+    """What became of the letters so far. ``unconfirmed`` ones were sent and may have arrived.
+
+    ``sent`` counts all that were sent, ``elsewhere`` those of them that went to another topic than most, by topic.
+    """
 
     sent: int = 0
+    elsewhere: Counter[str] = field(default_factory=Counter)
     unconfirmed: int = 0
     left: Counter[Obstacle] = field(default_factory=Counter)
     examples: dict[Obstacle, Place] = field(default_factory=dict)
+
+    def count(self, topic: str, homes: Homes) -> None:
+        """Count a letter whose message went to a topic."""
+        self.sent += 1
+        if topic != homes.usual:
+            self.elsewhere[topic] += 1
 
     def leave(self, place: Place, obstacle: Obstacle) -> None:
         """Count a letter that is not sent."""
@@ -68,26 +78,42 @@ class Replayer:
         return value if isinstance(value, Obstacle) else Message(letter.record.key, value, _headers(letter))
 
 
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Where messages go: back to the topic that they came from if that is one of ``others``, else to ``usual``.
+
+    Not to whatever topic a letter names: it is a claim that anybody may write.
+    """
+
+    usual: str
+    others: frozenset[str] = frozenset()
+
+    def of(self, letter: Letter) -> str:
+        """The topic that the letter's message is sent to."""
+        return letter.facts.topic if letter.facts.topic in self.others else self.usual
+
+
 class Sender:
     """Sends messages and counts one as sent when the broker has acknowledged it. Use it in a ``with``.
 
     Everything raises BrokerUnavailable or BrokerMisconfigured, once what was sent before is counted.
     """
 
-    def __init__(self, sink: RecordSink, topic: str, tally: Tally) -> None:
+    def __init__(self, sink: RecordSink, homes: Homes, tally: Tally) -> None:
         self._sink = sink
-        self._topic = topic
+        self._homes = homes
         self._tally = tally
         self._under_way: list[_UnderWay] = []
 
     def send(self, letter: Letter, message: Message) -> None:
         """Send it; now and then wait for the acknowledgements."""
+        topic = self._homes.of(letter)
         try:
-            sent = self._sink.send(self._topic, message.value, key=message.key, headers=message.headers)
+            sent = self._sink.send(topic, message.value, key=message.key, headers=message.headers)
         except RecordTooLarge:
             self._tally.leave(letter.place, Obstacle.TOO_LARGE)
             return
-        self._under_way.append(_UnderWay(letter.place, len(message.value or b""), sent))
+        self._under_way.append(_UnderWay(letter.place, topic, len(message.value or b""), sent))
         if len(self._under_way) >= FLUSH_EVERY or sum(one.size for one in self._under_way) >= FLUSH_BYTES:
             self.settle()
 
@@ -120,7 +146,7 @@ class Sender:
         for one in under_way:
             error = one.sent.exception() if one.sent.done() else BrokerUnavailable("not acknowledged yet")
             if error is None:
-                self._tally.sent += 1
+                self._tally.count(one.topic, self._homes)
             elif isinstance(error, RecordTooLarge):
                 self._tally.leave(one.place, Obstacle.TOO_LARGE)
             else:
@@ -134,6 +160,7 @@ class _UnderWay:
     """A letter whose message of so many bytes was given to the sink, and what will say whether the broker has it."""
 
     place: Place
+    topic: str
     size: int
     sent: Future[Place]
 

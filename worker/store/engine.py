@@ -13,6 +13,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine, create_engine
 
 from migrations.database_url import engine_url
+from migrations.encoding import require_utf8
 from worker.store.errors import StoreConflict, StoreNotReady, StoreUnavailable, WeekMissing
 from worker.store.faults import translated
 from worker.store.weeks import AHEAD_DAYS, ensure_weeks
@@ -46,7 +47,10 @@ _KEEPALIVE = {
 
 
 def open_engine(url: str, *, application_name: str) -> Engine:
-    """Make the pool; nothing is connected yet. Raises StoreNotReady if the URL is none."""
+    """Make the pool; nothing is connected yet. Raises StoreNotReady if the URL is none.
+
+    Connecting raises it where the database's encoding is not UTF8.
+    """
     try:
         address = engine_url(url)
     except ValueError as error:
@@ -54,7 +58,7 @@ def open_engine(url: str, *, application_name: str) -> Engine:
     own = " ".join(f"-c {name}={value}" for name, value in _SERVER_SETTINGS.items())
     asked = address.query.get("options", "")
     options = f"{own} {asked if isinstance(asked, str) else ' '.join(asked)}".strip()
-    return create_engine(
+    engine = create_engine(
         address,
         pool_size=_POOL_SIZE,
         max_overflow=_POOL_OVERFLOW,
@@ -69,6 +73,8 @@ def open_engine(url: str, *, application_name: str) -> Engine:
             **_KEEPALIVE,
         },
     )
+    require_utf8(engine, StoreNotReady)
+    return engine
 
 
 @contextmanager

@@ -55,12 +55,21 @@ _ERRORS_BY_SQLSTATE: dict[str, type[StoreError]] = {
 
 # What to do about it, where the server's sentence does not say.
 _REMEDIES = {
+    "25006": "name the server that writes in GASP_DATABASE_URL, or add target_session_attrs=read-write to it",
+    "28000": "look at user and password in GASP_DATABASE_URL",
+    "28P01": "look at user and password in GASP_DATABASE_URL",
     "3D000": "look at the database in GASP_DATABASE_URL",
     "42501": "run deploy/sql/roles.sql of this version, or take the owner's GASP_DATABASE_URL for this command",
     "42703": "run gasp-worker migrate",
     "42883": "run gasp-worker migrate",
     "42P01": "run gasp-worker migrate",
+    "53100": "make room on the disk of the server in GASP_DATABASE_URL",
+    "53300": "raise the server's max_connections, or run fewer workers",
+    "55P03": "look in pg_stat_activity for who holds it",
+    "57014": "look in pg_stat_activity for what it waits for",
 }
+
+_AWAY = "look at the server in GASP_DATABASE_URL"
 
 # What the driver says of a connection that these settings never get, by what to do about it.
 _HOPELESS = {
@@ -106,7 +115,7 @@ def _store_error(error: Exception, url: URL) -> StoreError:
     if isinstance(cause, psycopg.Error):
         return _from_driver(cause, url)
     if isinstance(error, DBAPIError | PoolTimeoutError):
-        return StoreUnavailable(f"no database connection: {type(error).__name__}")
+        return StoreUnavailable(f"no database connection: {type(error).__name__}; {_AWAY}")
     if isinstance(cause, ValueError | OverflowError):
         # A lone surrogate, NaN in JSON: psycopg raises these as they are.
         return StoreRejected(f"a value cannot be sent to the database: {type(cause).__name__}")
@@ -122,7 +131,8 @@ def _from_driver(cause: psycopg.Error, url: URL) -> StoreError:
         return StoreConflict(f"another transaction was quicker: {constraint}", sqlstate=sqlstate)
     if sqlstate == _CHECK_VIOLATION and constraint is None:
         # Every check of ours has a name; without one it is "no partition of relation found for row".
-        return WeekMissing(f"no week takes the row: table {cause.diag.table_name}", sqlstate=sqlstate)
+        message = f"no week takes the row: table {cause.diag.table_name}; gasp-worker run --roles jobs makes them ahead"
+        return WeekMissing(message, sqlstate=sqlstate)
     kind = _ERRORS_BY_SQLSTATE.get(sqlstate) or _ERRORS_BY_SQLSTATE.get(sqlstate[:2], StoreError)
     if kind is StoreRejected:
         named = f", constraint {constraint}" if constraint else ""
@@ -146,4 +156,4 @@ def _connection_error(message: str) -> StoreError:
     for remedy, phrases in _HOPELESS.items():
         if any(phrase in message for phrase in phrases):
             return StoreNotReady(f"{message}; {remedy}")
-    return StoreUnavailable(message)
+    return StoreUnavailable(f"{message}; {_AWAY}")

@@ -34,12 +34,7 @@ def claim_job(
 
     A job that has been started ``max_attempts`` times without an end (it may have killed its workers) fails for good.
     """
-    candidates = (
-        select(_jobs.id)
-        .join(verdicts, verdicts.c.id == _jobs.verdict_id)
-        .where(verdicts.c.scorer_id == scorer_id)
-        .order_by(_jobs.priority, _jobs.id)
-    )
+    candidates = select(_jobs.id).where(_jobs.scorer_id == scorer_id).order_by(_jobs.priority, _jobs.id)
     claimed = leases.claim(
         connection, attribution_jobs, candidates, owner=owner, lease_s=lease_s, max_attempts=max_attempts
     )

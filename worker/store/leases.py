@@ -143,18 +143,8 @@ def open_backlog(connection: Connection, table: Table) -> Backlog:
     return _counted(connection, table, table.c.state != literal_column("'done'"))
 
 
-def _counted(connection: Connection, table: Table, wanted: ColumnElement[bool]) -> Backlog:
-    counted = select(table.c.state, func.count().label("jobs")).where(wanted).group_by(table.c.state)
-    return Backlog(**{row.state: row.jobs for row in connection.execute(counted)})
-
-
-def _leave(connection: Connection, job: Job, **values: object) -> bool:
-    """Give up the lease with a new state, if it is still ours."""
-    leave = update(job.table).where(_is_ours(job)).values(lease_owner=None, leased_until=None, **values)
-    return connection.execute(leave).rowcount == 1
-
-
-def _is_ours(job: Job) -> ColumnElement[bool]:
+def is_ours(job: Job) -> ColumnElement[bool]:
+    """Whether the row is leased by whoever claimed the job, in that attempt."""
     jobs = job.table.c
     return and_(
         jobs.id == job.id,
@@ -162,6 +152,17 @@ def _is_ours(job: Job) -> ColumnElement[bool]:
         jobs.lease_owner == job.owner,
         jobs.attempts == job.attempts,
     )
+
+
+def _counted(connection: Connection, table: Table, wanted: ColumnElement[bool]) -> Backlog:
+    counted = select(table.c.state, func.count().label("jobs")).where(wanted).group_by(table.c.state)
+    return Backlog(**{row.state: row.jobs for row in connection.execute(counted)})
+
+
+def _leave(connection: Connection, job: Job, **values: object) -> bool:
+    """Give up the lease with a new state, if it is still ours."""
+    leave = update(job.table).where(is_ours(job)).values(lease_owner=None, leased_until=None, **values)
+    return connection.execute(leave).rowcount == 1
 
 
 def _from_now(seconds: float) -> ColumnElement[datetime]:

@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
+from worker.store.review_tasks import withdraw_old, withdraw_removed
 from worker.store.tables import (
     attribution_jobs,
     interactions,
@@ -109,7 +110,7 @@ def overdue(connection: Connection) -> Overdue:
 def delete_open_jobs(connection: Connection, before: datetime, limit: int) -> int:
     """Remove jobs of interactions stored before a time, so that none reads weeks that are being dropped.
 
-    Returns how many went, at most ``limit`` of each kind.
+    Review tasks are withdrawn for the same reason. Returns how many went, at most ``limit`` of each kind.
     """
     old = _logged.stored_at < before
     attribution = (
@@ -119,24 +120,28 @@ def delete_open_jobs(connection: Connection, before: datetime, limit: int) -> in
         .where(old, attribution_jobs.c.state != "done")
     )
     rescoring = select(rescore_jobs.c.id).join(interactions).where(old, rescore_jobs.c.state != "done")
-    return sum(
+    jobs = sum(
         connection.execute(delete(table).where(table.c.id.in_(doomed.limit(limit)))).rowcount
         for table, doomed in ((attribution_jobs, attribution), (rescore_jobs, rescoring))
     )
+    return jobs + withdraw_old(connection, before, limit)
 
 
 def delete_interactions(connection: Connection, app: str, limit: int) -> int:
     """Remove the app's oldest interactions that are older than its period, with all that belongs to them.
 
     Returns how many went, at most ``limit``. Their jobs go first, in the order in which a worker that ends a job
-    takes the rows, so that the two cannot wait for each other.
+    takes the rows, so that the two cannot wait for each other. Their review tasks stay, withdrawn if they were open.
     """
     oldest = select(_logged.id).where(*_is_old(app)).order_by(_logged.stored_at).limit(limit)
     doomed = any_(literal(list(connection.scalars(oldest)), ARRAY(BigInteger)))
     judged = select(verdicts.c.id).where(verdicts.c.interaction_pk == doomed)
     connection.execute(delete(rescore_jobs).where(rescore_jobs.c.interaction_pk == doomed))
     connection.execute(delete(attribution_jobs).where(attribution_jobs.c.verdict_id.in_(judged)))
-    return connection.execute(delete(interactions).where(_logged.id == doomed)).rowcount
+    removed = connection.execute(delete(interactions).where(_logged.id == doomed)).rowcount
+    # Afterwards, so that one is found that was written until we had the interaction's row.
+    withdraw_removed(connection, app)
+    return removed
 
 
 def delete_ledger(connection: Connection, topic: str, partition: int, before: datetime, limit: int) -> int:

@@ -25,10 +25,14 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Everything a verdict is stored from: what was found, and what the threshold says to it."""
+    """Everything a verdict is stored from: what was found, and what the threshold says to it.
+
+    If it has a selection, the review task is told of on the ``channels``.
+    """
 
     grounding: AnswerGrounding
     verdict: Verdict
+    channels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def plan_revisions(batch: Sequence[Keyed], stored: Mapping[ContentKey, StoredRev
         if item.key in judged or (item.key in stored and stored[item.key].has_verdict):
             duplicates.add(position)
             continue
-        judged[item.key] = Judged(settlement.grounding, settlement.verdict)
+        judged[item.key] = Judged(settlement.grounding, settlement.verdict, settlement.channels)
         if item.key not in stored:
             new[item.key] = (settlement.record, settlement.decoded)
     added = _numbered(new, stored)

@@ -1,8 +1,8 @@
-"""The one transaction that books a batch: offsets, interactions, verdicts, jobs and ledger, all or nothing."""
+"""The one transaction that books a batch: offsets, interactions, verdicts, tasks, jobs and ledger, all or nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -11,7 +11,8 @@ from worker.settlement import Advance, Settled, Settlement
 from worker.store.interactions import stored_revisions, write_revisions
 from worker.store.ledger import write_ledger
 from worker.store.offsets import PartitionKey, advance_all
-from worker.store.revisions import Keyed, plan_revisions
+from worker.store.review_tasks import AskedAnswer, write_tasks
+from worker.store.revisions import ContentKey, Keyed, RevisionPlan, StoredRevision, plan_revisions
 from worker.store.verdicts import write_verdicts
 
 
@@ -41,6 +42,8 @@ def settle(connection: Connection, scorer_id: int, batch: Sequence[Keyed], advan
     plan = plan_revisions(kept, stored)
     keys = {key: revision.pk for key, revision in stored.items()} | write_revisions(connection, plan)
     write_verdicts(connection, scorer_id, {keys[key]: judged for key, judged in plan.judged.items()})
+    if asked := _asked(plan, stored, keys):
+        write_tasks(connection, scorer_id, asked)
     incarnations = {(advance.topic, advance.partition): advance.incarnation for advance in advances}
     entries = [
         (
@@ -52,6 +55,17 @@ def settle(connection: Connection, scorer_id: int, batch: Sequence[Keyed], advan
         for position, item in enumerate(kept)
     ]
     return Settled(counts=write_ledger(connection, entries), fenced=tuple(sorted(fenced)))
+
+
+def _asked(
+    plan: RevisionPlan, stored: Mapping[ContentKey, StoredRevision], keys: Mapping[ContentKey, int]
+) -> list[AskedAnswer]:
+    """The new verdicts that have a selection."""
+    return [
+        AskedAnswer(keys[key], *key[:2], (plan.added.get(key) or stored[key]).revision, judged, selection)
+        for key, judged in plan.judged.items()
+        if (selection := judged.verdict.selection) is not None
+    ]
 
 
 def _partition(settlement: Settlement) -> PartitionKey:

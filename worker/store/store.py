@@ -10,22 +10,40 @@ from sqlalchemy import Engine
 
 from gasp_core.grounding import AnswerGrounding
 from gasp_core.identity import ScorerIdentity
+from schemas.review_label import ReviewLabel
+from schemas.review_task import ReviewTask
+from worker.calibration.labels import LabelledSentence, Population
 from worker.claims import Claim, Position
 from worker.judge import Threshold
+from worker.review.agreement import Vote
+from worker.review.allowance import Allowance, UsualDay
+from worker.review.label_settlement import LabelSettlement
+from worker.review.policy import ReviewPolicy
 from worker.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import (
+    calibration_runs,
+    evidence,
     interactions,
     job_runs,
     jobs,
+    label_settle,
+    label_votes,
+    labels,
     leases,
     offsets,
+    outbox,
+    paces,
+    policies,
+    preview,
     readback,
+    report,
     rescoring,
     retention,
     revisions,
     scorers,
     settle,
     status,
+    task_contents,
     thresholds,
     weeks,
 )
@@ -69,6 +87,82 @@ class Store:
         with transaction(self._engine) as connection:
             return thresholds.active_thresholds(connection, scorer_id)
 
+    def threshold_versions(self) -> tuple[thresholds.Version, ...]:
+        """Every threshold version of every app and scorer, the defaults first and old before new."""
+        with transaction(self._engine) as connection:
+            return thresholds.versions(connection)
+
+    def threshold_activations(self) -> tuple[thresholds.Activation, ...]:
+        """Which version came into force when, and by whom, old before new."""
+        with transaction(self._engine) as connection:
+            return thresholds.activations(connection)
+
+    def last_activation(self, app: str | None, scorer_id: int) -> thresholds.Activation | None:
+        """The last change of which version of the app's own (None: of the default) is in force."""
+        with transaction(self._engine) as connection:
+            return thresholds.last_activation(connection, app, scorer_id)
+
+    def add_threshold(self, proposal: thresholds.Proposal) -> thresholds.Version:
+        """Store a version that is not in force yet."""
+        return transact(self._engine, lambda connection: thresholds.add_version(connection, proposal))
+
+    def set_threshold(self, proposal: thresholds.Proposal, by: str) -> thresholds.Version:
+        """Store a version by hand and put it in force; ``by`` names the person."""
+        return transact(self._engine, lambda connection: thresholds.set_by_hand(connection, proposal, by))
+
+    def activate_threshold(self, threshold_id: int, by: str) -> thresholds.Version | None:
+        """Put a version in force by hand; None if there is no such version. Running workers judge by it at once."""
+        return transact(
+            self._engine, lambda connection: thresholds.activate(connection, threshold_id, by, thresholds.MANUAL)
+        )
+
+    def roll_back_threshold(self, app: str | None, scorer_id: int, by: str) -> thresholds.Rollback | None:
+        """Undo the app's (None: the default's) last activation that was not undone yet.
+
+        An app whose first own version is undone follows the default again. None, with nothing written, if the app has
+        no version of its own in force, or if the default in force is the first.
+        """
+        return transact(self._engine, lambda connection: thresholds.roll_back(connection, app, scorer_id, by))
+
+    def preview_threshold(self, app: str | None, scorer_id: int, flag_below: float) -> preview.Preview:
+        """What a bound in nats would change of last week's sentences of the app (None: of those with the default)."""
+        with transaction(self._engine) as connection:
+            return preview.preview(connection, app, scorer_id, flag_below)
+
+    # --- recalibration ---
+
+    def scorers_at_work(self) -> tuple[int, ...]:
+        """The ids of the scorers that gave a verdict in the last seven days."""
+        with transaction(self._engine) as connection:
+            return evidence.scorers_at_work(connection)
+
+    def labelled_sentences(self, scorer_id: int) -> list[tuple[str, LabelledSentence]]:
+        """What people agreed on in the last year, with its app and the scorer's own score, newest first.
+
+        At most 50,000 sentences, and only those with a known selection probability.
+        """
+        with transaction(self._engine) as connection:
+            return evidence.labelled_sentences(connection, scorer_id)
+
+    def population(self, apps: Sequence[str], scorer_id: int, until: datetime | None = None) -> Population:
+        """The scores of the apps' answers of the 28 days before ``until`` (None: now), or of a random part of them."""
+        with transaction(self._engine) as connection:
+            return evidence.population(connection, apps, scorer_id, until=until)
+
+    def book_calibration(
+        self, run: calibration_runs.CalibrationRun, proposal: thresholds.Proposal | None
+    ) -> thresholds.Version | None:
+        """Enter a recalibration and, in the same transaction, put the proposal in force; return its version.
+
+        None if there is no proposal, or if another version came into force meanwhile; the run then says so.
+        """
+        return transact(self._engine, lambda connection: calibration_runs.book(connection, run, proposal))
+
+    def calibration_counts(self) -> dict[tuple[str, str], int]:
+        """The recalibrations of the last seven days by outcome and reason."""
+        with transaction(self._engine) as connection:
+            return calibration_runs.counts(connection)
+
     # --- inline work ---
 
     def positions(self, topic: str) -> dict[int, int]:
@@ -90,7 +184,7 @@ class Store:
             return interactions.known(connection, scorer_id, keys)
 
     def settle(self, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
-        """Book a batch in one transaction.
+        """Book a batch in one transaction, with a review task for each new verdict that has a selection.
 
         The settlements of a partition that does not stand at its advance's ``expected`` are left out, and the
         partition is named in ``fenced``. Content that has its verdict already is booked as a duplicate. A record that
@@ -100,6 +194,84 @@ class Store:
         settle.check_batch(settlements, advances)
         batch = [revisions.keyed(settlement) for settlement in settlements]
         return transact(self._engine, lambda connection: settle.settle(connection, scorer_id, batch, advances))
+
+    # --- what people are asked about ---
+
+    def allowances(self, scorer_id: int, apps: Sequence[str]) -> dict[str, Allowance]:
+        """What each of the apps may still ask about today (UTC) under this scorer."""
+        with transaction(self._engine) as connection:
+            return paces.allowances(connection, scorer_id, apps)
+
+    def review_policies(self) -> tuple[ReviewPolicy, ...]:
+        """The policies that were set, that of every other app first."""
+        with transaction(self._engine) as connection:
+            return policies.policies(connection)
+
+    def review_policy(self, app: str | None) -> ReviewPolicy:
+        """The policy that holds for the app: its own, that of every other app, or the built-in one."""
+        with transaction(self._engine) as connection:
+            return policies.policy_in_force(connection, app)
+
+    def set_review_policy(self, policy: ReviewPolicy) -> None:
+        """Set or change an app's policy. It holds from the next batch on."""
+        with transaction(self._engine) as connection:
+            policies.set_policy(connection, policy)
+
+    def clear_review_policy(self, app: str | None) -> bool:
+        """Let the app follow the policy of every other app again, and those (None) the built-in one.
+
+        False if it had none of its own.
+        """
+        with transaction(self._engine) as connection:
+            return policies.clear_policy(connection, app)
+
+    def review_traffic(self, app: str) -> tuple[paces.Traffic, ...]:
+        """The app's sentences a day under each scorer that has judged answers of the last week."""
+        with transaction(self._engine) as connection:
+            return paces.traffic(connection, app)
+
+    def recent_gaps(self, app: str, scorer_id: int, *, limit: int) -> list[float]:
+        """The gaps, in nats, of at most ``limit`` of the app's newest scored sentences of the last week."""
+        with transaction(self._engine) as connection:
+            return paces.recent_gaps(connection, app, scorer_id, limit)
+
+    def set_review_pace(self, app: str, scorer_id: int, usual: UsualDay) -> None:
+        """Enter or change what a usual day of the app holds under a scorer."""
+        with transaction(self._engine) as connection:
+            paces.set_pace(connection, app, scorer_id, usual)
+
+    # --- labels ---
+
+    def unknown_sentences(self, found: Sequence[ReviewLabel]) -> set[int]:
+        """The positions of the labels that are about no sentence with a score, of an answer that is known."""
+        with transaction(self._engine) as connection:
+            return labels.unknown_sentences(connection, found)
+
+    def add_labels(self, found: Sequence[ReviewLabel], source: labels.LabelSource) -> list[labels.LabelOutcome]:
+        """Store labels in their order and bring their tasks up to date, in one transaction; one outcome for each."""
+        return transact(self._engine, lambda connection: labels.add_labels(connection, found, source))
+
+    def rehearse_labels(self, found: Sequence[ReviewLabel]) -> list[labels.LabelOutcome]:
+        """What ``add_labels`` would make of them; nothing is kept."""
+        return transact(self._engine, lambda connection: labels.rehearse_labels(connection, found))
+
+    def settle_labels(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
+        """Book a batch of the label topic in one transaction, as ``settle`` does one of the interactions'.
+
+        Whether the sentences exist must have been asked before (``unknown_sentences``). A record of which nothing was
+        new is booked as skipped.
+        """
+        settle.check_batch([item.settlement for item in settlements], advances)
+        return transact(self._engine, lambda connection: label_settle.settle_labels(connection, settlements, advances))
+
+    def settle_early_labels(self) -> int:
+        """Settle the open tasks of the last day whose labels came before them; return how many were looked at."""
+        return transact(self._engine, labels.settle_early_labels)
+
+    def votes(self, app: str | None = None) -> list[Vote]:
+        """What each reviewer said last of each sentence, of one app or of all."""
+        with transaction(self._engine) as connection:
+            return label_votes.votes(connection, app)
 
     # --- attribution jobs ---
 
@@ -201,9 +373,49 @@ class Store:
 
     def reap_leases(self) -> int:
         """Put jobs with an expired lease back in the queue, with their attempts; return how many."""
-        tables = (jobs.AttributionJob.table, rescoring.RescoreJob.table)
+        tables = (jobs.AttributionJob.table, rescoring.RescoreJob.table, outbox.OutboxEvent.table)
         with transaction(self._engine) as connection:
             return sum(leases.reap(connection, table) for table in tables)
+
+    # --- review tasks, out ---
+
+    def claim_outbox(self, take: outbox.Take) -> tuple[outbox.OutboxEvent, ...]:
+        """Lease the oldest events that are due on a channel, with their tasks; none if none is due.
+
+        An event that was started ``max_attempts`` times without an end is failed instead.
+        """
+        with transaction(self._engine) as connection:
+            return outbox.claim_events(connection, take)
+
+    def note_sending(
+        self, events: Sequence[outbox.OutboxEvent], ends: outbox.TopicEnds, lease_s: float
+    ) -> tuple[outbox.OutboxEvent, ...]:
+        """Note where a topic ended before the events are sent, and renew their leases; those that are still leased."""
+        with transaction(self._engine) as connection:
+            return outbox.note_sending(connection, events, ends, lease_s)
+
+    def finish_outbox(self, events: Sequence[outbox.OutboxEvent]) -> int:
+        """Close the events in one transaction; return how many were still leased."""
+        with transaction(self._engine) as connection:
+            return outbox.finish_events(connection, events)
+
+    def outbox_backlogs(self) -> dict[str, leases.Backlog]:
+        """How many events of each channel wait, run and have failed; quick, however many are done."""
+        with transaction(self._engine) as connection:
+            return outbox.open_backlogs(connection)
+
+    def count_review_tasks(self, wanted: task_contents.TaskFilter) -> int:
+        """How many review tasks there are."""
+        with transaction(self._engine) as connection:
+            return task_contents.count_tasks(connection, wanted)
+
+    def review_tasks(self, wanted: task_contents.TaskFilter, *, page: int = 50) -> Iterator[ReviewTask]:
+        """The tasks in the order of creation, without those whose answer was deleted. Each page is a transaction."""
+        after: int | None = 0
+        while after is not None:
+            with transaction(self._engine) as connection:
+                after, tasks = task_contents.task_page(connection, wanted, after, page)
+            yield from tasks
 
     # --- scheduled jobs ---
 
@@ -313,6 +525,16 @@ class Store:
         """
         with transaction(self._engine) as connection:
             yield from readback.sentence_rows(connection, app=app, interaction_ids=interaction_ids, scorer_id=scorer_id)
+
+    def newest_scorer(self, app: str) -> int | None:
+        """The scorer that gave the app's newest answer its last verdict; None if the app has none."""
+        with transaction(self._engine) as connection:
+            return report.newest_scorer(connection, app)
+
+    def report(self, subject: report.Subject) -> report.Found:
+        """What a report shows of an app and scorer in a period, in the state of one moment."""
+        with transaction(self._engine) as connection:
+            return report.read(connection, subject)
 
     def ping(self) -> str:
         """Ask the server for its version, such as ``18.6``; raises StoreError if it cannot be reached."""

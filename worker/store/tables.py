@@ -109,6 +109,12 @@ interactions = Table(
 _time = func.coalesce(interactions.c.occurred_at, interactions.c.received_at, interactions.c.stored_at)
 Index("ix_interactions_app_time", interactions.c.app, _time)
 Index("ix_interactions_time", _time)
+# The views of rates are looked up by their buckets, which they reckon in just these words.
+for _name, _width in (("5m", "00:05:00"), ("1d", "1 day")):
+    Index(
+        f"ix_interactions_time_{_name}",
+        func.date_bin(text(f"'{_width}'::interval"), _time, text("to_timestamp(0)")),
+    )
 Index(
     "uq_interactions_current",
     interactions.c.app,
@@ -410,6 +416,7 @@ outbox = Table(
     Column("lease_owner", Text),
     Column("leased_until", _TIME),
     Column("last_error", Text),
+    Column("sent_after", JSONB),
     Column("created_at", _TIME, nullable=False, server_default=func.now()),
     Column("finished_at", _TIME),
     UniqueConstraint("task_pk", "channel", "round"),
@@ -450,6 +457,7 @@ review_labels = Table(
 Index(None, review_labels.c.task_id, postgresql_where=review_labels.c.task_id.is_not(None))
 Index(None, review_labels.c.app, review_labels.c.interaction_id)
 Index(None, review_labels.c.received_at)
+Index("ix_review_labels_first_part", review_labels.c.tool, func.split_part(review_labels.c.external_id, ":", 1))
 
 calibration_runs = Table(
     "calibration_runs",

@@ -46,6 +46,7 @@ _SENTENCE_COLUMNS = (
     "skip_reason",
     "context_window",
     "flagged",
+    "unsupported_probability",
 )
 _CHUNK_COLUMNS = (
     "verdict_id",
@@ -87,11 +88,11 @@ def write_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, 
     insert_rows(connection, sentences, _SENTENCE_COLUMNS, rows)
     attributed = {key: item.grounding for key, item in found.items() if item.grounding.method is Method.LEAVE_ONE_OUT}
     jobs = [
-        (key, item.grounding.lowest_gap)
+        (key, scorer_id, item.grounding.lowest_gap)
         for key, item in found.items()
         if item.verdict.wants_attribution and key not in attributed
     ]
-    insert_rows(connection, attribution_jobs, ("verdict_id", "priority"), jobs)
+    insert_rows(connection, attribution_jobs, ("verdict_id", "scorer_id", "priority"), jobs)
     if attributed:
         write_attributions(connection, attributed)
 
@@ -164,8 +165,11 @@ def _sentence_values(verdict_id: int, judged: Judged) -> list[Values]:
             found.skip_reason,
             None if found.gap is None else found.window,
             flagged,
+            probability,
         )
-        for found, flagged in zip(judged.grounding.sentences, judged.verdict.flagged, strict=True)
+        for found, flagged, probability in zip(
+            judged.grounding.sentences, judged.verdict.flagged, judged.verdict.probabilities, strict=True
+        )
     ]
 
 

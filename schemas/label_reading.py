@@ -1,0 +1,111 @@
+"""What the contract makes of a payload or a row: labels, and what was wrong with the others."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from schemas.dead_letter import MAX_DETAIL_CHARS, RejectReason
+from schemas.decoding import Rejected
+from schemas.envelope import JsonObject, open_envelope
+from schemas.errors import UnusablePayload
+from schemas.headers import Headers
+from schemas.label_adapters import label_adapter_for
+from schemas.payload import present
+from schemas.review_label import ReviewLabel
+from schemas.timestamps import parse_timestamp
+
+_MAX_FAULTS_TOLD = 3
+_LABEL_FAULTS = {"label", "detail", "label_missing", "label_withdrawn", "detail_without_unsupported"}
+# Rules that are ours, in words; their own messages may quote the value.
+_RULES = {
+    "label": "must be supported, unsupported, partly, not_a_claim or cant_tell",
+    "detail": "must be baseless or conflict",
+    "action": "must be label or withdraw",
+    "task_id": "must be a UUID",
+}
+
+# Days since 1900: 1954 to 2119. As an epoch it lies within a day of 1970.
+_EXCEL_DAYS = re.compile(r"[2-7][0-9]{4}(?:\.[0-9]+)?")
+_DAY_OR_MONTH_FIRST = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}\b.*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The labels that a payload holds, none if it is about something else, and what it holds that can be none."""
+
+    labels: tuple[ReviewLabel, ...] = ()
+    faults: tuple[Rejected, ...] = ()
+
+
+def read_label_payload(value: bytes | None, headers: Headers, *, max_bytes: int, received_at: datetime) -> Reading:
+    """Read one message. Never raises, whatever the bytes. ``received_at`` must know its zone."""
+    headers = tuple(headers)
+    try:
+        row = open_envelope(present(value, max_bytes=max_bytes), headers).body
+    except UnusablePayload as unusable:
+        return Reading((), (_rejected(unusable),))
+    return read_label_row(row, received_at=received_at)
+
+
+def read_label_row(row: JsonObject, *, received_at: datetime, tool: str | None = None) -> Reading:
+    """Read one row, parsed already. Never raises. ``tool`` stands in for the row's own."""
+    try:
+        natives = label_adapter_for(row).adapt(row)
+    except UnusablePayload as unusable:
+        return Reading((), (_rejected(unusable),))
+    read = [_read(native if tool is None else {**native, "tool": tool}, received_at) for native in natives]
+    return Reading(
+        tuple(one for one in read if isinstance(one, ReviewLabel)),
+        tuple(one for one in read if isinstance(one, Rejected)),
+    )
+
+
+def _read(native: JsonObject, received_at: datetime) -> ReviewLabel | Rejected:
+    try:
+        return ReviewLabel.model_validate({**native, "labelled_at": _time(native.get("labelled_at"), received_at)})
+    except UnusablePayload as unusable:
+        return _rejected(unusable)
+    except ValidationError as error:
+        return _broken(error)
+
+
+def _time(value: JsonValue, received_at: datetime) -> datetime | None:
+    """Raises UnusablePayload rather than guess."""
+    if value is None:
+        return None
+    text = str(value).strip()
+    if _EXCEL_DAYS.fullmatch(text):
+        raise UnusablePayload(RejectReason.WRONG_SHAPE, "labelled_at: a day number of a spreadsheet; write ISO 8601")
+    if _DAY_OR_MONTH_FIRST.fullmatch(text):
+        raise UnusablePayload(RejectReason.WRONG_SHAPE, "labelled_at: day or month first; write ISO 8601")
+    moment = parse_timestamp(value, received_at=received_at)
+    if moment is None:
+        raise UnusablePayload(RejectReason.WRONG_SHAPE, "labelled_at: no time from 2015 to tomorrow")
+    return moment
+
+
+def _broken(error: ValidationError) -> Rejected:
+    """The first rules that are broken. A word that is no label is a reason of its own."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_FAULTS_TOLD]
+    is_label = all((_place(fault) or fault["type"]) in _LABEL_FAULTS for fault in faults)
+    reason = RejectReason.BAD_LABEL if is_label else RejectReason.WRONG_SHAPE
+    return Rejected(reason, "; ".join(map(_told, faults))[:MAX_DETAIL_CHARS])
+
+
+def _told(fault: ErrorDetails) -> str:
+    place = _place(fault)
+    return f"{place}: {_RULES.get(place, fault['type'])}" if place else fault["msg"]
+
+
+def _place(fault: ErrorDetails) -> str:
+    """The field; what is wrong with the label as a whole has none."""
+    return next((str(part) for part in fault["loc"] if part in ReviewLabel.model_fields), "")
+
+
+def _rejected(unusable: UnusablePayload) -> Rejected:
+    return Rejected(unusable.reason, unusable.detail[:MAX_DETAIL_CHARS])

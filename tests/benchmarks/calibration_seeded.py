@@ -1,0 +1,40 @@
+"""The seeded threshold in the calibration benchmark: never changed, with the intervals that its table implies."""
+
+from __future__ import annotations
+
+from scipy.stats import binomtest
+
+from worker.calibration.recalibrate import Outcome, Recalibration
+from worker.review.policy import Objective, ReviewPolicy
+from worker.seeds import ATTRIBUTE_BELOW_NATS, FLAG_BELOW_NATS
+
+# What docs/thresholds.md says of it.
+SENTENCES = 1516
+FLAGGED = 624
+UNSUPPORTED = 213
+HITS = 158
+
+
+def keep_seed(policy: ReviewPolicy) -> Recalibration:
+    """The threshold as it is; the interval of what it achieves follows from the counts of its table."""
+    name = str(policy.objective)
+    low, high = _stated(policy)
+    numbers: dict[str, float | int | str | None] = {f"{name}_low": low, f"{name}_high": high}
+    return Recalibration(Outcome.UNCHANGED, "seeded", FLAG_BELOW_NATS, ATTRIBUTE_BELOW_NATS, None, numbers)
+
+
+def _stated(policy: ReviewPolicy) -> tuple[float, float]:
+    if policy.objective is Objective.RECALL:
+        return _exact(HITS, UNSUPPORTED)
+    if policy.objective is Objective.PRECISION:
+        return _exact(HITS, FLAGGED)
+    flagged_share = FLAGGED / SENTENCES
+    low, high = _exact(UNSUPPORTED - HITS, SENTENCES - FLAGGED)
+    price = policy.target * (1 - flagged_share)
+    return flagged_share + price * low, flagged_share + price * high
+
+
+def _exact(count: int, total: int) -> tuple[float, float]:
+    """The interval of Clopper and Pearson."""
+    interval = binomtest(count, total).proportion_ci(method="exact")
+    return float(interval.low), float(interval.high)

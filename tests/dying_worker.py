@@ -1,0 +1,75 @@
+"""Worker processes that end as by kill -9 just before or just after one of their steps.
+
+They are forked from a server that has imported the worker, because importing torch costs more than such a life.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from tests.soak.scorer import SoakScorer
+from worker.broker.sink import RecordSink
+from worker.broker.source import RecordSource
+from worker.cli import stop_on_signals
+from worker.logs import configure_logs
+from worker.service import Role, run_service
+from worker.settings import read_settings
+from worker.store import Store
+
+PARTS: dict[str, type[Any]] = {part.__name__: part for part in (Store, RecordSink, RecordSource)}
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["tests.dying_worker"])
+
+
+@contextmanager
+def dying_worker(
+    environment: Mapping[str, str], log: Path, roles: Sequence[Role], step: str | None = None
+) -> Iterator[BaseProcess]:
+    """A worker with a scorer that needs no model; killed at the end if it still runs.
+
+    ``step`` is where it dies by itself, such as ``before Store.settle`` (None: nowhere).
+    """
+    process = _processes.Process(target=_work, args=(dict(environment), log, tuple(roles), step))
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
+
+
+def _work(environment: Mapping[str, str], log: Path, roles: Sequence[Role], step: str | None) -> None:
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.environ.update(environment)
+    if step is not None:
+        _doom(step)
+    settings = read_settings()
+    configure_logs(settings.log_level)
+    run_service(settings, set(roles), stop_on_signals(), load=lambda _: SoakScorer(0.0))
+
+
+def _doom(step: str) -> None:
+    when, place = step.split()
+    part, name = place.split(".")
+    original = getattr(PARTS[part], name)
+
+    @wraps(original)
+    def doomed(*arguments: Any, **options: Any) -> Any:
+        result = None if when == "before" else original(*arguments, **options)
+        # A step that did nothing, such as a claim of nothing, is not the one.
+        if when == "before" or result not in (None, (), [], 0):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(PARTS[part], name, doomed)

@@ -1,0 +1,301 @@
+"""The label topic, from the embedded broker into PostgreSQL, by the consumer that the jobs role runs."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from structlog.testing import capture_logs
+
+from schemas.dead_letter import DeadLetter, RejectReason
+from schemas.review_label import ReviewLabel
+from tests.brokers import Broker
+from tests.integration.label_examples import ASKED, answered, asked, consensus, held, label, task_state
+from tests.integration.store_examples import rows
+from tests.workers import wait_until
+from worker.backoff import Patience
+from worker.broker.scan import TopicScan
+from worker.broker.sink import RecordSink
+from worker.claims import Claim
+from worker.dead_letters import DeadLetters
+from worker.instruments import Instruments
+from worker.records import Record
+from worker.review.intake import LabelIntake
+from worker.review.label_settlement import LabelSettlement
+from worker.review.labelling import labelling
+from worker.service import Role, run_service
+from worker.settings import Settings
+from worker.settlement import Advance, Settled
+from worker.stop import Stop
+from worker.store import Store
+
+LEDGER = "SELECT outcome, reason, detail FROM ledger WHERE topic = %(topic)s ORDER BY record_offset"
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A label topic, and the settings of a worker that reads it."""
+
+    broker: Broker
+    settings: Settings
+    store: Store
+    url: str
+
+    @property
+    def topic(self) -> str:
+        return self.settings.review_labels_topic
+
+    def send(self, *values: bytes | dict[str, Any] | ReviewLabel) -> None:
+        self.broker.send(self.topic, [_bytes(value) for value in values])
+
+    def booked(self) -> list[tuple[str, str | None]]:
+        return [(row["outcome"], row["reason"]) for row in rows(self.url, LEDGER, topic=self.topic)]
+
+    def letters(self) -> list[Record]:
+        scan = TopicScan(self.broker.bootstrap, self.settings.dead_letter_topic)
+        return [item for item in scan if isinstance(item, Record)]
+
+    @contextmanager
+    def reading(self, store: Store | None = None, owner: str = "test") -> Iterator[Stop]:
+        stop = Stop()
+        with labelling(self.settings, store or self.store, owner, stop, Instruments()):
+            yield stop
+
+    def read(self, records: int) -> None:
+        """Take in what is there until so many records are in the books."""
+        with self.reading():
+            wait_until(lambda: len(self.booked()) == records, what=f"{records} records in the books")
+
+
+def _bytes(value: bytes | dict[str, Any] | ReviewLabel) -> bytes:
+    if isinstance(value, ReviewLabel):
+        return value.model_dump_json(by_alias=True, exclude_none=True).encode()
+    return value if isinstance(value, bytes) else json.dumps(value).encode()
+
+
+@pytest.fixture
+def desk(tansu: Broker, store: Store, database_url: str) -> Desk:
+    settings = Settings(
+        database_url=database_url,
+        kafka_bootstrap_servers=tansu.bootstrap,
+        consumer_group=f"group-of-{tansu.create_topic()}",
+        review_labels_topic=tansu.create_topic(),
+        dead_letter_topic=tansu.create_topic(),
+        session_timeout_s=tansu.session_timeout_ms / 1000,
+    )
+    return Desk(tansu, settings, store, database_url)
+
+
+@pytest.fixture
+def task(desk: Desk) -> UUID:
+    answered(desk.store, "id-0")
+    return asked(desk.url, "id-0")
+
+
+def test_labels_of_the_topic_label_their_task_and_each_record_gets_its_outcome(desk: Desk, task: UUID) -> None:
+    first = label(task, 0, "unsupported", detail="conflict", note="see page 4")
+    unknown = _bytes(label(task, 9, "supported"))
+    spelled = {**json.loads(_bytes(label(task, 1, "supported"))), "label": " Not-a claim"}
+    desk.send(
+        first,
+        first,
+        b"\xef\xbb\xbf" + json.dumps(spelled).encode(),
+        label("id-7", 0, "partly"),
+        unknown,
+        {**spelled, "label": "maybe"},
+        {**spelled, "task_id": None},
+        b"{not json",
+        {"action": "PROJECT_UPDATED", "project": {}},
+        label(task, 0, "partly", minute=5),
+    )
+    desk.read(10)
+    assert desk.booked() == [
+        ("labelled", None),
+        ("skipped", "repeated"),
+        ("labelled", None),
+        ("labelled", None),
+        ("dead_lettered", "unknown_sentence"),
+        ("dead_lettered", "bad_label"),
+        ("dead_lettered", "wrong_shape"),
+        ("dead_lettered", "invalid_json"),
+        ("skipped", "no_label"),
+        ("labelled", None),
+    ]
+    assert held(desk.url) == [
+        ("id-0", 0, "ada", "partly"),
+        ("id-0", 1, "ada", "not_a_claim"),
+        ("id-7", 0, "ada", "partly"),
+    ]
+    assert task_state(desk.url, task) == ("labelled", 1)
+    letters = desk.letters()
+    assert letters[0].value == unknown
+    facts = [DeadLetter.from_headers(letter.headers) for letter in letters]
+    assert [one.reason for one in facts] == [
+        RejectReason.UNKNOWN_SENTENCE,
+        RejectReason.BAD_LABEL,
+        RejectReason.WRONG_SHAPE,
+        RejectReason.INVALID_JSON,
+    ]
+    assert {one.topic for one in facts} == {desk.topic}
+    assert "maybe" not in " ".join(one.detail for one in facts)
+
+
+def test_nul_and_half_a_character_in_a_note_are_replaced(desk: Desk, task: UUID) -> None:
+    plain = _bytes(label(task, 0, "supported", note="NOTE"))
+    desk.send(plain.replace(b"NOTE", rb"a\u0000b\ud800c"))
+    desk.read(1)
+    assert rows(desk.url, "SELECT note FROM review_labels") == [{"note": "a\ufffdb\ufffdc"}]
+
+
+def test_an_annotation_with_one_wrong_sentence_is_a_dead_letter_and_the_others_are_stored(
+    desk: Desk, task: UUID
+) -> None:
+    spans = [{"index": index, "start": 0, "end": 9} for index in (0, 9)]
+    event = {
+        "action": "ANNOTATION_CREATED",
+        "project": {"id": 1},
+        "task": {"data": {"task_id": str(task), "answer": "An answer.", "sentences": spans}},
+        "annotation": {
+            "id": 17,
+            "completed_by": 3,
+            "updated_at": "2026-11-30T12:00:00Z",
+            "result": [
+                {"from_name": f"label_{number}", "type": "choices", "value": {"choices": ["partly"]}}
+                for number in range(2)
+            ],
+        },
+    }
+    desk.send(event, {**event, "action": "ANNOTATIONS_DELETED", "annotations": [{"id": 17}]})
+    desk.read(2)
+    assert desk.booked() == [("dead_lettered", "unknown_sentence"), ("labelled", None)]
+    stored = rows(desk.url, "SELECT external_id, action, reviewer FROM review_labels ORDER BY id")
+    assert [tuple(row.values()) for row in stored] == [("17:0", "label", "3"), ("17:0", "withdraw", "3")]
+    assert held(desk.url) == []
+
+
+class Killed(Exception):  # noqa: N818 - what becomes of the process
+    """Stands for the end of the process."""
+
+
+class DyingStore(Store):
+    """Ends the process once, before or behind a step."""
+
+    step = ""
+    behind = False
+
+    def _die(self, step: str, run: Callable[[], Any]) -> Any:
+        if step != self.step:
+            return run()
+        if self.behind:
+            run()
+        raise Killed(step)
+
+    def unknown_sentences(self, found: Sequence[ReviewLabel]) -> set[int]:
+        """As the store, or the end."""
+        missing: set[int] = self._die("unknown_sentences", lambda: super(DyingStore, self).unknown_sentences(found))
+        return missing
+
+    def settle_labels(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
+        """As the store, or the end."""
+        settled: Settled = self._die(
+            "settle_labels", lambda: super(DyingStore, self).settle_labels(settlements, advances)
+        )
+        return settled
+
+
+@pytest.mark.parametrize(
+    ("step", "behind"), [("unknown_sentences", False), ("settle_labels", False), ("settle_labels", True)]
+)
+def test_a_process_that_ends_between_two_steps_loses_no_label_and_doubles_none(
+    desk: Desk,
+    task: UUID,
+    step: str,
+    behind: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    desk.send(*(label(task, index, "supported") for index in ASKED), b"no label")
+    dying = DyingStore(desk.store._engine)
+    dying.step, dying.behind = step, behind
+    with pytest.raises(Killed), desk.reading(dying) as stop:
+        assert stop.wait(60)
+    desk.read(3)
+    assert [outcome for outcome, _ in desk.booked()] == ["labelled", "labelled", "dead_lettered"]
+    assert rows(desk.url, "SELECT count(*) AS n FROM review_labels") == [{"n": 2}]
+    assert task_state(desk.url, task) == ("labelled", 1)
+    assert consensus(desk.url) == {0: False, 1: False}
+    # It is sent before it is booked: a crash between the two repeats a letter and loses none.
+    assert {letter.value for letter in desk.letters()} == {b"no label"}
+
+
+def test_a_label_that_the_database_refuses_is_a_dead_letter_and_the_others_go_in(desk: Desk, task: UUID) -> None:
+    rare = random.Random(0)
+    # Of characters that no compression makes fit into an entry of the index.
+    tool, external_id = ("".join(chr(rare.randrange(0x20000, 0x2A6D0)) for _ in range(size)) for size in (200, 500))
+    desk.send(
+        label(task, 0, "supported"),
+        label(task, 1, "supported", tool=tool, external_id=external_id),
+        label(task, 1, "partly"),
+    )
+    desk.read(3)
+    assert desk.booked() == [("labelled", None), ("dead_lettered", "store_rejected"), ("labelled", None)]
+
+
+def test_a_record_that_no_client_can_read_is_a_dead_letter_by_reference(desk: Desk) -> None:
+    instruments = Instruments()
+    patience = Patience(Stop(), instruments, part="test", within_s=60)
+    assert desk.store.claim_partition(Claim(desk.topic, 0, "test", 1, 0, 0)) is not None
+    with RecordSink(desk.broker.bootstrap) as sink:
+        letters = DeadLetters(sink, desk.settings.dead_letter_topic, 1_000_000)
+        intake = LabelIntake(
+            store=desk.store,
+            dead_letters=letters,
+            max_message_bytes=1_000_000,
+            patience=patience,
+            metrics=instruments.metrics,
+        )
+        intake.bury([Record(desk.topic, 0, 0, None, None)], Advance(desk.topic, 0, 0, 1, "test", 1))
+    assert desk.booked() == [("dead_lettered", "unreadable")]
+    assert len(desk.letters()) == 1
+
+
+def test_a_topic_that_does_not_exist_is_waited_for(desk: Desk) -> None:
+    absent = replace(desk, settings=desk.settings.model_copy(update={"review_labels_topic": "there-is-none"}))
+    with capture_logs() as logs, absent.reading() as stop:
+        wait_until(lambda: any(one["event"] == "labels_topic_missing" for one in logs), what="a warning")
+        assert not stop.is_set()
+
+
+def test_without_a_topic_nothing_is_read(desk: Desk) -> None:
+    silent = replace(desk, settings=desk.settings.model_copy(update={"review_labels_topic": ""}))
+    with silent.reading() as stop:
+        assert not stop.is_set()
+
+
+def test_a_worker_of_the_jobs_role_takes_labels_in_until_it_is_stopped(desk: Desk, task: UUID) -> None:
+    desk.send(*(label(task, index, "supported") for index in ASKED))
+    settings = desk.settings.model_copy(update={"review_tasks_topic": ""})
+    stop = Stop()
+    worker = threading.Thread(target=run_service, args=(settings, {Role.JOBS}, stop))
+    worker.start()
+    try:
+        wait_until(lambda: task_state(desk.url, task) == ("labelled", 1), what="a labelled task")
+    finally:
+        stop.set()
+        worker.join(30)
+    assert not worker.is_alive()
+    assert desk.booked() == [("labelled", None)] * 2
+
+
+def test_two_workers_share_the_topic_and_book_each_label_once(desk: Desk, task: UUID) -> None:
+    with desk.reading(owner="one"), desk.reading(owner="another"):
+        for number in range(30):
+            desk.send(label(task, 0, "supported", f"r{number}"))
+        wait_until(lambda: len(desk.booked()) == 30, what="30 records in the books")
+    assert desk.booked() == [("labelled", None)] * 30
+    assert len(held(desk.url)) == 30

@@ -1,0 +1,348 @@
+"""Review tasks: chosen while a batch is judged, written with its results, withdrawn with its answers."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Executable
+
+from tests.brokers import Broker
+from tests.exchanges import exchange
+from tests.integration.store_examples import (
+    TOPIC,
+    advance,
+    claim,
+    interaction,
+    prepared,
+    rows,
+    scored,
+    selected,
+    skipped,
+)
+from tests.integration.test_store_retention import age
+from tests.soak.scorer import IDENTITY, SoakScorer
+from worker.backoff import Patience
+from worker.broker.sink import RecordSink
+from worker.calibration.curve import Curve
+from worker.dead_letters import DeadLetters
+from worker.ingest import Ingest
+from worker.instruments import Instruments
+from worker.leased import Terms
+from worker.records import Record
+from worker.rescoring import Rescoring
+from worker.retention import apply_retention
+from worker.review.allowance import UsualDay
+from worker.review.policy import DEFAULT_POLICY, ReviewPolicy
+from worker.review.selection import Pace, Reason, Selection, select
+from worker.scoring import Scoring
+from worker.settlement import Outcome, Settled
+from worker.stop import Stop
+from worker.store import Store
+from worker.store.rescoring import History
+from worker.store.retention import Period
+from worker.store.review_tasks import REMOVED
+
+FLAG_BELOW = 1.0
+TASKS = "SELECT * FROM review_tasks ORDER BY id"
+SENTENCES = "SELECT * FROM review_sentences ORDER BY task_pk, sentence_index"
+OUTBOX = "SELECT task_pk, channel, round, state, attempts, last_error FROM outbox ORDER BY task_pk, channel"
+TABLES = ("review_tasks", "review_sentences", "outbox")
+
+
+def counts(url: str) -> tuple[int, ...]:
+    """How many tasks, sentences and events there are."""
+    return tuple(int(rows(url, f"SELECT count(*) AS n FROM {table}")[0]["n"]) for table in TABLES)
+
+
+# --- written with the results ---
+
+
+def test_a_selection_becomes_a_task_with_its_sentences_and_an_event_for_each_channel_and_without_a_word_of_the_answer(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    plain = scored(0, "a", [0.75, None, 0.01, 0.9], threshold)
+    asked = selected(plain, indexes=(0, 2), probability=0.25, reviewers=3)
+    store.settle(scorer_id, [asked, scored(1, "b", [0.01], threshold)], [advance(0, 2)])
+    stored = rows(database_url, "SELECT id FROM interactions WHERE interaction_id = 'a'")[0]
+    (task,) = rows(database_url, TASKS)
+    assert {name: task[name] for name in ("app", "interaction_id", "revision", "interaction_pk")} == {
+        "app": "shop",
+        "interaction_id": "a",
+        "revision": 1,
+        "interaction_pk": stored["id"],
+    }
+    assert (task["scorer_id"], task["threshold_id"]) == (scorer_id, threshold.id)
+    assert (task["reason"], task["probability"], task["lowest_gap"], task["reviewers"]) == ("flagged", 0.25, 0.01, 3)
+    assert (task["state"], task["round"], task["closed_at"]) == ("open", 1, None)
+    assert plain.grounding is not None
+    spans = [found.sentence for found in plain.grounding.sentences]
+    assert [tuple(row.values()) for row in rows(database_url, SENTENCES)] == [
+        (task["id"], 0, spans[0].start, spans[0].end, 0.75, False, "sampled", 0.25),
+        (task["id"], 2, spans[2].start, spans[2].end, 0.01, True, "flagged", 0.25),
+    ]
+    assert [tuple(row.values()) for row in rows(database_url, OUTBOX)] == [
+        (task["id"], "kafka", 1, "waiting", 0, None),
+        (task["id"], "webhook", 1, "waiting", 0, None),
+    ]
+    written = json.dumps([rows(database_url, f"SELECT * FROM {table}") for table in TABLES], default=str)
+    logged = interaction("a", "")
+    for text in (logged.question, logged.passages[0].text, "Zug"):
+        assert text not in written
+
+
+def test_another_revision_is_another_task_and_without_a_channel_there_is_no_event(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    editions = [scored(n, "a", [0.01], threshold, edition=edition) for n, edition in enumerate(("", "New. "))]
+    batch = [selected(editions[0]), selected(editions[1], channels=())]
+    store.settle(scorer_id, batch, [advance(0, 2)])
+    assert [row["revision"] for row in rows(database_url, TASKS)] == [1, 2]
+    assert counts(database_url) == (2, 2, 2)
+
+
+def test_a_batch_of_a_partition_that_is_not_ours_any_more_writes_no_task(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    assert store.claim_partition(claim(owner="worker-2", generation=4)) is not None
+    asked = selected(scored(0, "a", [0.01], threshold))
+    assert store.settle(scorer_id, [asked], [advance(0, 1)]).fenced == ((TOPIC, 0),)
+    assert counts(database_url) == (0, 0, 0)
+
+
+def test_a_batch_that_breaks_off_before_the_commit_leaves_no_task_and_the_next_try_makes_one(
+    store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer_id, threshold = prepared(store)
+    asked = selected(scored(0, "a", [0.01], threshold))
+
+    def die(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        patched.setattr("worker.store.settle.write_ledger", die)
+        with pytest.raises(SystemExit):
+            store.settle(scorer_id, [asked], [advance(0, 1)])
+    assert counts(database_url) == (0, 0, 0)
+    store.settle(scorer_id, [asked], [advance(0, 1)])
+    assert counts(database_url) == (1, 1, 2)
+
+
+def test_content_that_is_known_gets_no_second_task_whichever_way_it_comes_back(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    asked = selected(scored(0, "a", [0.01], threshold))
+    store.settle(scorer_id, [asked], [advance(0, 1)])
+    before = [rows(database_url, f"SELECT * FROM {table}") for table in TABLES]
+    rows(database_url, "UPDATE partition_offsets SET next_offset = 0")
+    store.settle(scorer_id, [asked], [advance(0, 1)])
+    again = selected(scored(1, "a", [0.01], threshold))
+    done = store.settle(scorer_id, [again, selected(scored(2, "a", [0.01], threshold))], [advance(1, 3)])
+    assert done.counts == {(Outcome.SKIPPED, "duplicate"): 2}
+    assert [rows(database_url, f"SELECT * FROM {table}") for table in TABLES] == before
+
+
+def test_tasks_take_a_few_statements_however_many_and_none_where_nobody_is_asked(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer_id, threshold = prepared(store)
+    statements: list[int] = []
+    execute = Connection.execute
+
+    def counted(connection: Connection, statement: Executable, parameters: dict[str, Any] | None = None) -> object:
+        statements[-1] += 1
+        return execute(connection, statement, parameters)
+
+    monkeypatch.setattr(Connection, "execute", counted)
+    for start, size, asks in ((0, 300, False), (300, 1, True), (301, 300, True)):
+        statements.append(0)
+        batch = [scored(n, f"id-{n}", [0.01, 0.9], threshold) for n in range(start, start + size)]
+        store.settle(scorer_id, [selected(one) for one in batch] if asks else batch, [advance(start, start + size)])
+    assert statements[1] == statements[2] == statements[0] + 1
+
+
+def test_the_calibrated_probability_is_stored_beside_the_score(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    learned = replace(threshold, curve=Curve((0.0, 1.0), (0.8, 0.2)))
+    store.settle(scorer_id, [scored(0, "a", [0.5, None], learned)], [advance(0, 1)])
+    store.settle(scorer_id, [scored(1, "b", [0.5], threshold), skipped(2, "c", learned)], [advance(1, 3)])
+    found = rows(database_url, "SELECT gap, unsupported_probability AS p FROM sentences ORDER BY 1, 2")
+    assert [(row["gap"], row["p"]) for row in found] == [(0.5, 0.5), (0.5, None), (None, None), (None, None)]
+
+
+# --- chosen while a batch is judged ---
+
+Settle = Callable[[int, int], Settled]
+DRAWS = 20_261_130
+HISTORY = History(datetime(2020, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def scorer_id(store: Store) -> int:
+    """A scorer that flags about three sentences in ten."""
+    registered = store.register_scorer(IDENTITY)
+    store.ensure_default_threshold(registered, FLAG_BELOW, FLAG_BELOW, "for tests")
+    assert store.claim_partition(claim()) is not None
+    return registered
+
+
+@pytest.fixture
+def settle(tansu: Broker, store: Store, scorer_id: int) -> Settle:
+    """Settles the exchanges from one number up to another as one batch, with draws that can be drawn again."""
+    instruments = Instruments()
+    with RecordSink(tansu.bootstrap) as sink:
+        ingest = Ingest(
+            store=store,
+            scoring=Scoring(SoakScorer(0), instruments.metrics),
+            scorer_id=scorer_id,
+            dead_letters=DeadLetters(sink, "no-letters", 1_000_000),
+            max_message_bytes=1_000_000,
+            default_app="default",
+            patience=Patience(Stop(), instruments, part="test", within_s=60),
+            metrics=instruments.metrics,
+            channels=("kafka",),
+            uniform=random.Random(DRAWS).random,
+        )
+
+    def run(start: int, end: int) -> Settled:
+        values = [json.dumps(exchange(number)).encode() for number in range(start, end)]
+        records = [Record(TOPIC, 0, start + n, None, value) for n, value in enumerate(values)]
+        return ingest.settle(records, [advance(start, end)])
+
+    return run
+
+
+def policy(app: str | None = "museums", **changes: Any) -> ReviewPolicy:
+    return replace(DEFAULT_POLICY, app=app, **changes)
+
+
+def expected_selections(url: str, pace: Pace) -> list[tuple[int, Selection]]:
+    """Draw again: what each answer must have become, in the order of settling."""
+    scores = """
+        SELECT array_agg(s.gap ORDER BY s.sentence_index) AS gaps
+        FROM interactions i JOIN verdicts v ON v.interaction_pk = i.id JOIN sentences s ON s.verdict_id = v.id
+        GROUP BY i.source_offset ORDER BY i.source_offset
+    """
+    draws = random.Random(DRAWS)
+    found = []
+    for number, row in enumerate(rows(url, scores)):
+        selection = select(row["gaps"], FLAG_BELOW, pace, draws.random())
+        if selection is None:
+            continue
+        found.append((number, selection))
+        reasons = [one.reason for one in selection.sentences]
+        pace = replace(
+            pace,
+            flagged_issued=pace.flagged_issued + reasons.count(Reason.FLAGGED),
+            sampled_issued=pace.sampled_issued + reasons.count(Reason.SAMPLED),
+        )
+    return found
+
+
+def test_the_budget_is_kept_and_each_stored_probability_is_the_one_that_was_drawn_against(
+    store: Store, database_url: str, settle: Settle, scorer_id: int
+) -> None:
+    store.set_review_policy(policy(daily_sentences=100, sampled_share=0.4, reviewers=2))
+    usual = UsualDay(flagged=250.0, sampled=300.0, spread=1.0)
+    store.set_review_pace("museums", scorer_id, usual)
+    for start, end in ((0, 40), (40, 41), (41, 150), (150, 240)):
+        settle(start, end)
+    asked = rows(database_url, SENTENCES)
+    by_reason = {reason: sum(row["reason"] == reason for row in asked) for reason in ("flagged", "sampled")}
+    # Of three times as many flagged sentences and ten times as many others.
+    assert 30 <= by_reason["flagged"] <= 60
+    assert 20 <= by_reason["sampled"] <= 40
+
+    expected = expected_selections(database_url, Pace(60, 0, usual.flagged, 40, 0, usual.sampled, usual.spread))
+    tasks = rows(database_url, TASKS)
+    assert [(row["interaction_id"], row["reason"], row["probability"]) for row in tasks] == [
+        (f"museum-{number}", selection.reason, selection.probability) for number, selection in expected
+    ]
+    assert [(row["sentence_index"], row["probability"], row["reason"]) for row in asked] == [
+        (one.sentence_index, one.probability, one.reason) for _, selection in expected for one in selection.sentences
+    ]
+    assert {row["reviewers"] for row in tasks} == {2}
+    assert [row["channel"] for row in rows(database_url, OUTBOX)] == ["kafka"] * len(tasks)
+
+
+def test_neither_a_duplicate_nor_a_rescored_answer_becomes_a_task(
+    store: Store, database_url: str, settle: Settle, scorer_id: int
+) -> None:
+    store.set_review_policy(policy(daily_sentences=0))
+    settle(0, 30)
+    store.set_review_policy(policy(daily_sentences=10_000))
+    rows(database_url, "UPDATE partition_offsets SET next_offset = 0")
+    settle(0, 30)
+    rows(database_url, "DELETE FROM verdicts")
+    assert store.queue_rescoring(scorer_id, HISTORY, None, limit=100).queued == 30
+    rescoring = Rescoring(
+        store=store,
+        scoring=Scoring(SoakScorer(0), Instruments().metrics),
+        scorer_id=scorer_id,
+        terms=Terms("test", 60, 2),
+        batch_answers=30,
+    )
+    assert rescoring.run()
+    assert rows(database_url, "SELECT count(*) AS n FROM verdicts") == [{"n": 30}]
+    assert counts(database_url) == (0, 0, 0)
+    settle(30, 60)
+    assert counts(database_url)[0] > 0
+
+
+# --- withdrawn with the answers ---
+
+
+@pytest.mark.parametrize("period", [Period(None, 30), Period("shop", 30)], ids=["by week", "by row"])
+def test_retention_withdraws_the_open_tasks_of_what_it_removes_and_keeps_what_people_said(
+    store: Store, database_url: str, period: Period
+) -> None:
+    scorer_id, threshold = prepared(store)
+    names = ("open", "disputed", "labelled", "new")
+    batch = [selected(scored(n, name, [0.01], threshold)) for n, name in enumerate(names)]
+    store.settle(scorer_id, batch, [advance(0, 4)])
+    rows(database_url, "UPDATE review_tasks SET state = 'disputed' WHERE interaction_id = 'disputed'")
+    rows(
+        database_url, "UPDATE review_tasks SET state = 'labelled', closed_at = now() WHERE interaction_id = 'labelled'"
+    )
+    label = """
+        INSERT INTO review_labels (tool, external_id, action, label, task_id, sentence_index, reviewer, source)
+        SELECT 'test', interaction_id, 'label', 'supported', task_id, 0, 'ann', 'file' FROM review_tasks
+    """
+    rows(database_url, label)
+    done = "UPDATE outbox SET state = 'done', finished_at = now() WHERE channel = 'webhook'"
+    rows(database_url, done)
+    for name in names[:3]:
+        age(database_url, name, 40)
+    store.set_retention(period)
+    assert apply_retention(store, threading.Event()).removed.interactions == 3
+
+    states = [(row["interaction_id"], row["state"], row["interaction_pk"] is None) for row in rows(database_url, TASKS)]
+    assert states == [
+        ("open", "withdrawn", True),
+        ("disputed", "withdrawn", True),
+        ("labelled", "labelled", True),
+        ("new", "open", False),
+    ]
+    assert counts(database_url) == (4, 4, 8)
+    assert rows(database_url, "SELECT count(*) AS n FROM review_labels") == [{"n": 4}]
+    kafka = [(row["state"], row["last_error"]) for row in rows(database_url, OUTBOX) if row["channel"] == "kafka"]
+    assert kafka == [("failed", REMOVED), ("failed", REMOVED), ("waiting", None), ("waiting", None)]
+
+
+def test_a_task_is_withdrawn_before_the_week_of_its_passages_is_dropped(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    batch = [selected(scored(n, f"id-{n}", [0.01], threshold)) for n in range(3)]
+    store.settle(scorer_id, batch, [advance(0, 3)])
+    for name in ("id-0", "id-1"):
+        age(database_url, name, 40)
+    before = datetime.now(UTC) - timedelta(days=30)
+    # A limit for each kind, of which the attribution jobs are another.
+    assert [store.delete_open_jobs(before, 1) for _ in range(3)] == [2, 2, 0]
+    states = [(row["state"], row["interaction_pk"] is None) for row in rows(database_url, TASKS)]
+    assert states == [("withdrawn", False), ("withdrawn", False), ("open", False)]

@@ -1,0 +1,60 @@
+"""What an app may still ask about today, and how a batch uses it up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.unit.test_judge import DEFAULT, grounding
+from worker.judge import judge
+from worker.review.allowance import Allowance, UsualDay
+from worker.review.chooser import Chooser
+from worker.review.pacing import LEAST_SPREAD_NATS, usual_day
+from worker.review.policy import DEFAULT_POLICY
+from worker.review.selection import LEAST_DENSITY, Pace, Reason, select
+
+POLICY = replace(DEFAULT_POLICY, daily_sentences=10, sampled_share=0.4, reviewers=2)
+# One sentence far below the threshold, one just above it.
+GAPS = (-2.0, 0.31)
+
+
+def test_the_budget_is_split_by_the_policy_and_traffic_is_only_used_once_it_is_known() -> None:
+    assert Allowance(POLICY, None, 2, 1).pace == Pace(6, 2, None, 4, 1, None)
+    assert Allowance(POLICY, UsualDay(30.0, 200.0, 0.7)).pace == Pace(6, 0, 30.0, 4, 0, 200.0, 0.7)
+
+
+def test_what_a_batch_asks_counts_for_the_answers_that_follow() -> None:
+    chooser = Chooser({"bot": Allowance(POLICY)}, lambda: 0.0)
+    found = grounding(*GAPS)
+    verdicts = [chooser.chosen("bot", found, judge(found, DEFAULT)) for _ in range(8)]
+    paces = [Pace(6, issued, None, 4, issued, None) for issued in range(8)]
+    assert [one.selection for one in verdicts] == [select(GAPS, DEFAULT.flag_below, pace, 0.0) for pace in paces]
+    likely = [one.selection.probability for one in verdicts if one.selection]
+    assert likely[0] == 1.0 > likely[-1]
+    assert {one.reviewers for one in verdicts} == {2}
+
+
+def test_each_app_has_its_own_budget_and_an_answer_that_nobody_is_asked_about_keeps_its_verdict() -> None:
+    nothing = replace(POLICY, daily_sentences=0)
+    chooser = Chooser({"bot": Allowance(POLICY), "idle": Allowance(nothing)}, lambda: 0.0)
+    found = grounding(*GAPS)
+    verdict = judge(found, DEFAULT)
+    assert chooser.chosen("idle", found, verdict) is verdict
+    chosen = chooser.chosen("bot", found, verdict).selection
+    assert chosen is not None
+    assert [one.reason for one in chosen.sentences] == [Reason.FLAGGED, Reason.SAMPLED]
+
+
+def test_a_usual_day_is_the_sample_scaled_to_the_traffic_of_a_day() -> None:
+    gaps = np.array([-1.0, 0.0, 1.0, 2.0])
+    usual = usual_day(gaps, sentences_a_day=40.0, flag_below=0.0)
+    # Quartiles at -0.25 and 1.25. Below: 1 + 1/1.5. From the threshold up: 1, exp(-1/1.5), and exp(-2/1.5) or more.
+    assert usual.spread == 1.5
+    assert usual.flagged == pytest.approx(10 * (1 + 1 / 1.5))
+    assert usual.sampled == pytest.approx(10 * (1 + np.exp(-1 / 1.5) + max(LEAST_DENSITY, np.exp(-2 / 1.5))))
+
+
+def test_scores_that_do_not_differ_still_have_a_spread() -> None:
+    assert usual_day(np.full(3, 0.7), 3.0, 0.1).spread == LEAST_SPREAD_NATS

@@ -1,0 +1,144 @@
+"""Which sentences people are asked about, and whether the stored probabilities are true."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from worker.review.policy import DEFAULT_POLICY, Objective
+from worker.review.selection import Pace, Reason, expected_weights, select, selection_probabilities
+
+PACE = Pace(30, 0, 60.0, 20, 0, 100.0, spread=0.5)
+GAPS = st.floats(-5, 8)
+PACES = st.builds(
+    Pace,
+    st.integers(1, 100),
+    st.integers(0, 300),
+    st.none() | st.floats(0, 1e5),
+    st.integers(1, 100),
+    st.integers(0, 300),
+    st.none() | st.floats(0, 1e5),
+    st.floats(0.1, 2),
+)
+
+
+def test_probabilities_are_those_worked_by_hand() -> None:
+    flagged, sampled = 30 / 60, 20 / 100
+    near, far = sampled * math.exp(-0.1 / 0.5), sampled * 0.4
+    expected = (flagged * (1 + 0.1 / 0.5), 1.0, None, near, far)
+    assert selection_probabilities((0.2, -0.7, None, 0.4, 9.0), 0.3, PACE) == pytest.approx(expected)
+
+
+def test_a_sentence_on_the_threshold_is_not_flagged() -> None:
+    chosen = select((0.3,), 0.3, replace(PACE, expected_sampled=1.0), 0.0)
+    assert chosen is not None
+    assert chosen.reason is Reason.SAMPLED
+
+
+def test_beyond_half_of_the_budget_probabilities_ease_and_never_reach_zero() -> None:
+    def after(issued: int) -> float:
+        probability = selection_probabilities((0.3 - 1e-9,), 0.3, replace(PACE, flagged_issued=issued))[0]
+        assert probability is not None
+        return probability
+
+    assert after(0) == after(15) == pytest.approx(0.5)
+    assert after(30) == pytest.approx(0.5 * math.exp(-1.5))
+    assert after(10_000) == pytest.approx(0.05)
+
+
+def test_no_budget_of_a_kind_asks_for_none_of_that_kind() -> None:
+    assert selection_probabilities((0.0, 1.0), 0.3, replace(PACE, sampled_budget=0))[1] == 0
+    assert select((0.0, 1.0), 0.3, replace(PACE, sampled_budget=0, flagged_budget=0), 0.0) is None
+
+
+@given(st.lists(GAPS, min_size=1, max_size=20), GAPS, PACES)
+def test_probabilities_lie_above_zero_and_a_lower_gap_of_a_kind_is_never_less_likely(
+    gaps: list[float], flag_below: float, pace: Pace
+) -> None:
+    ordered = sorted(gaps)
+    probabilities = selection_probabilities(ordered, flag_below, pace)
+    for kind in (True, False):
+        some = [
+            p for gap, p in zip(ordered, probabilities, strict=True) if p is not None and (gap < flag_below) is kind
+        ]
+        assert all(0 < p <= 1 for p in some)
+        assert some == sorted(some, reverse=True)
+
+
+@given(st.lists(st.none() | GAPS, max_size=12), GAPS, PACES, st.floats(0, 1, exclude_max=True))
+def test_exactly_the_sentences_more_likely_than_the_number_are_asked(
+    gaps: list[float | None], flag_below: float, pace: Pace, uniform: float
+) -> None:
+    probabilities = selection_probabilities(gaps, flag_below, pace)
+    due = {index for index, p in enumerate(probabilities) if p is not None and uniform < p}
+    chosen = select(gaps, flag_below, pace, uniform)
+    if chosen is None:
+        assert not due
+        return
+    assert {one.sentence_index for one in chosen.sentences} == due
+    assert chosen.probability == max(one.probability for one in chosen.sentences)
+    assert (chosen.reason is Reason.FLAGGED) == any(one.reason is Reason.FLAGGED for one in chosen.sentences)
+
+
+def test_weighting_by_the_stored_probability_gives_the_traffic_back_whatever_the_budget_does() -> None:
+    rng = np.random.default_rng(3)
+    start = Pace(12, 0, 24.0, 12, 0, 24.0)
+    totals = []
+    for _ in range(400):
+        issued, total = [0, 0], 0.0
+        for gaps in rng.gamma(2, 0.3, (40, 5)):
+            pace = replace(start, flagged_issued=issued[0], sampled_issued=issued[1])
+            chosen = select(gaps.tolist(), 0.3, pace, rng.random())
+            for one in chosen.sentences if chosen else ():
+                issued[one.reason is Reason.SAMPLED] += 1
+                total += 1 / one.probability
+        totals.append(total)
+    error = np.std(totals) / math.sqrt(len(totals))
+    assert abs(np.mean(totals) - 40 * 5) < 3 * error
+    assert error < 6
+
+
+def test_expected_weights_let_a_usual_day_spend_most_of_its_budget_and_no_more() -> None:
+    rng = np.random.default_rng(4)
+    day = rng.gamma(2, 0.3, (300, 5))
+    flagged, sampled = expected_weights(day.ravel(), 0.3, 0.5)
+    issued = [0, 0]
+    for gaps in day:
+        pace = Pace(60, issued[0], flagged, 40, issued[1], sampled, 0.5)
+        chosen = select(gaps.tolist(), 0.3, pace, rng.random())
+        for one in chosen.sentences if chosen else ():
+            issued[one.reason is Reason.SAMPLED] += 1
+    assert 0.6 * 60 < issued[0] < 1.1 * 60
+    assert 0.6 * 40 < issued[1] < 1.1 * 40
+
+
+def test_expected_weights_are_those_worked_by_hand() -> None:
+    flagged, sampled = expected_weights(np.array([-0.2, 0.3, 0.8, 5.0]), 0.3, 0.5)
+    assert (flagged, sampled) == pytest.approx((2.0, 1 + 0.4 + 0.4))
+
+
+def test_the_budget_is_divided_between_the_kinds() -> None:
+    assert (DEFAULT_POLICY.flagged_budget, DEFAULT_POLICY.sampled_budget) == (30, 20)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target": 1.0}, r"target of recall lies in \(0, 1\)"),
+        ({"objective": Objective.PRECISION, "target": math.nan}, "target of precision"),
+        ({"objective": Objective.COST, "target": 0.0}, "target of cost is above 0"),
+        ({"objective": Objective.BUDGET, "target": math.inf}, "target of budget"),
+        ({"daily_sentences": -1}, "daily_sentences"),
+        ({"sampled_share": 1.1}, "sampled_share"),
+        ({"attribution_share": -0.1}, "attribution_share"),
+        ({"reviewers": 0}, "reviewers"),
+    ],
+)
+def test_a_policy_that_means_nothing_is_refused_by_field(changes: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(DEFAULT_POLICY, **changes)  # type: ignore[arg-type]  # fields of several types

@@ -1,0 +1,54 @@
+"""What the page shows, gathered from the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from worker.errors import WorkerError
+from worker.judge import Threshold, threshold_for
+from worker.report.quality import Quality, quality
+from worker.rescore_command import choose_scorer
+from worker.store import Store
+from worker.store.report import Found, Subject
+
+# Of an unknown app, so many known ones are named.
+NAMED_APPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """``scorer`` is its label, ``threshold`` what is in force now; ``quality`` is None as long as there is no label."""
+
+    subject: Subject
+    scorer: str
+    threshold: Threshold
+    found: Found
+    quality: Quality | None
+
+
+def gather(store: Store, app: str, since: datetime, scorer: str | None) -> Contents:
+    """Read everything about the app from ``since`` to now, under the scorer that is named or gave the last verdict.
+
+    Raises WorkerError if there is no such app or scorer, and StoreError.
+    """
+    known = store.known_scorers()
+    if scorer is None:
+        scorer_id = store.newest_scorer(app)
+        if scorer_id is None:
+            raise WorkerError(_unknown(app, store.apps()))
+        label = next(one.label for one in known if one.id == scorer_id)
+    else:
+        chosen = choose_scorer(known, scorer)
+        scorer_id, label = chosen.id, chosen.label
+    subject = Subject(app, scorer_id, since, datetime.now(UTC))
+    threshold = threshold_for(app, store.active_thresholds(scorer_id))
+    found = store.report(subject)
+    return Contents(
+        subject, label, threshold, found, quality(found.labels, found.scores, threshold.flag_below, threshold.curve)
+    )
+
+
+def _unknown(app: str, apps: list[str]) -> str:
+    named = ", ".join(apps[:NAMED_APPS]) or "none yet"
+    return f"the app {app} has no verdict; the apps are: {named}{', …' if len(apps) > NAMED_APPS else ''}"

@@ -1,0 +1,130 @@
+"""What happens to a batch of the label topic: read, dead-letter, store. Kafka's position is not its concern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import structlog
+
+from schemas.dead_letter import RejectReason
+from schemas.label_reading import Reading, read_label_payload
+from schemas.review_label import ReviewLabel
+from worker.backoff import Patience
+from worker.dead_letters import DeadLetters
+from worker.ingest import merge
+from worker.metrics import Metrics, Stage
+from worker.records import Record
+from worker.review.label_settlement import LabelSettlement
+from worker.settlement import Advance, Outcome, Settled, Settlement
+from worker.store import Store
+from worker.store.errors import StoreRejected
+
+NO_LABEL = "no_label"
+"""The reason of a record that is about something else: a skipped annotation, another event of the tool."""
+
+log = structlog.get_logger(__name__)
+
+
+class LabelIntake:
+    """Settles batches of labels.
+
+    A record with several labels of which one is wrong is a dead letter, and the others are stored: replayed, they are
+    repeats.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        dead_letters: DeadLetters,
+        max_message_bytes: int,
+        patience: Patience,
+        metrics: Metrics,
+    ) -> None:
+        self._store = store
+        self._dead_letters = dead_letters
+        self._max_message_bytes = max_message_bytes
+        self._patience = patience
+        self._metrics = metrics
+
+    def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
+        """Give every record its outcome and store all of them with the partitions' new offsets.
+
+        Transient faults are waited out. Raises Stopped if a stop is asked for meanwhile; nothing is stored then.
+        """
+        with self._metrics.stage(Stage.DECODE):
+            readings = [self._read(record) for record in records]
+        labels = [label for reading in readings for label in reading.labels]
+        unknown = self._patience.outlast(lambda: self._store.unknown_sentences(labels), name="label_places")
+        settlements = _settlements(records, readings, unknown)
+        try:
+            return self._store_all(settlements, advances)
+        except StoreRejected as error:
+            # One label of the batch is more than the database can hold. Alone, each record shows which it was.
+            log.warning("batch_rejected_by_store", records=len(records), error=str(error))
+            return self._store_each(settlements, advances)
+
+    def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
+        """Dead-letter records whose bytes cannot be had, by reference."""
+        unreadable = [_dead(record, RejectReason.UNREADABLE, "") for record in records]
+        return self._store_all(unreadable, [advance])
+
+    def _read(self, record: Record) -> Reading:
+        return read_label_payload(
+            record.value, record.headers, max_bytes=self._max_message_bytes, received_at=datetime.now(UTC)
+        )
+
+    def _store_all(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
+        # First the dead letters, then the ledger: a crash between them repeats a dead letter and loses none.
+        self._patience.outlast(lambda: self._send_dead_letters(settlements), name="dead_letters")
+        return self._patience.outlast(lambda: self._settle(settlements, advances), name="settle")
+
+    def _send_dead_letters(self, settlements: Sequence[LabelSettlement]) -> None:
+        with self._metrics.stage(Stage.DEAD_LETTERS):
+            self._dead_letters.send([item.settlement for item in settlements])
+
+    def _settle(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
+        with self._metrics.stage(Stage.STORE):
+            return self._store.settle_labels(settlements, advances)
+
+    def _store_each(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
+        positions = {advance.partition: advance for advance in advances}
+        results = []
+        for item in settlements:
+            record = item.settlement.record
+            step = replace(positions[record.partition], next_offset=record.offset + 1)
+            try:
+                results.append(self._store_all([item], [step]))
+            except StoreRejected as error:
+                rejected = _dead(record, RejectReason.STORE_REJECTED, error.constraint or "")
+                results.append(self._store_all([rejected], [step]))
+            positions[record.partition] = replace(step, expected=step.next_offset)
+        return merge(results)
+
+
+def _settlements(records: Sequence[Record], readings: Sequence[Reading], unknown: set[int]) -> list[LabelSettlement]:
+    """``unknown`` are positions among the labels of all the readings."""
+    settlements = []
+    start = 0
+    for record, reading in zip(records, readings, strict=True):
+        known = [label for position, label in enumerate(reading.labels, start) if position not in unknown]
+        start += len(reading.labels)
+        settlements.append(_settlement(record, reading, tuple(known)))
+    return settlements
+
+
+def _settlement(record: Record, reading: Reading, known: tuple[ReviewLabel, ...]) -> LabelSettlement:
+    if reading.faults:
+        return _dead(record, reading.faults[0].reason, reading.faults[0].detail, known)
+    if len(known) < len(reading.labels):
+        index = next(label.sentence_index for label in reading.labels if label not in known)
+        return _dead(record, RejectReason.UNKNOWN_SENTENCE, f"no sentence {index} that was scored", known)
+    if not known:
+        return LabelSettlement(Settlement(record, Outcome.SKIPPED, NO_LABEL))
+    return LabelSettlement(Settlement(record, Outcome.LABELLED), known)
+
+
+def _dead(record: Record, reason: RejectReason, detail: str, labels: tuple[ReviewLabel, ...] = ()) -> LabelSettlement:
+    return LabelSettlement(Settlement(record, Outcome.DEAD_LETTERED, reason, detail), labels)

@@ -1,0 +1,121 @@
+"""Reads the label topic, in a thread of its own, for as long as its context is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from worker.background import Background
+from worker.backoff import Patience
+from worker.broker.errors import TopicMissing
+from worker.broker.source import RecordSource
+from worker.consume import Consumer
+from worker.dead_letters import DeadLetters
+from worker.endpoints import open_sink, open_source
+from worker.engine import Engine
+from worker.errors import Stopped
+from worker.instruments import Instruments
+from worker.placement import INSIST_SESSIONS, Placement
+from worker.review.intake import LabelIntake
+from worker.settings import Settings
+from worker.settlement import Settled
+from worker.stop import Stop
+from worker.store import Store
+
+# Labels are small, and a transaction costs more than a label.
+BATCH_MESSAGES = 200
+# How often it is looked whether the topic is there by now.
+MISSING_LOOK_S = 10.0
+
+log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def labelling(settings: Settings, store: Store, owner: str, stop: Stop, instruments: Instruments) -> Iterator[None]:
+    """Take labels in until the context is left; nothing happens without a label topic in the settings.
+
+    A topic that does not exist is waited for. Any other fault that cannot be outlasted asks for the stop and is raised.
+    """
+    if not settings.review_labels_topic:
+        yield
+        return
+    with Background("review_labels", _Labelling(settings, store, owner, stop, instruments).run, stop):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class _Labelling:
+    """The consumer of the label topic, in a group of its own."""
+
+    settings: Settings
+    store: Store
+    owner: str
+    stop: Stop
+    instruments: Instruments
+
+    def run(self) -> None:
+        settings = self.settings
+        poll = Patience(self.stop, self.instruments, part="labels_poll", within_s=settings.wedged_after_s)
+        with ExitStack() as stack:
+            stack.callback(self.instruments.liveness.excuse, "labels_poll")
+            sink = stack.enter_context(poll.outlast(lambda: open_sink(settings, self.owner), name="sink"))
+            source = self._source(poll)
+            stack.callback(source.close)
+            work = Patience(self.stop, self.instruments, part="labels", within_s=settings.work_timeout_s)
+            stack.callback(self.instruments.liveness.excuse, "labels")
+            letters = DeadLetters(sink, settings.dead_letter_topic, settings.max_message_bytes)
+            engine = stack.enter_context(
+                Engine[Settled](None, 0.0, grace_s=self.stop.remaining_s, beat=work.beat, name="labels")
+            )
+            self._consumer(source, letters, engine, poll, work).run()
+
+    def _source(self, patience: Patience) -> RecordSource:
+        settings = self.settings
+        topic, group = settings.review_labels_topic, f"{settings.consumer_group}-labels"
+        while True:
+            try:
+                return patience.outlast(
+                    lambda: open_source(settings, self.owner, topic, group, BATCH_MESSAGES), name="source"
+                )
+            except TopicMissing:
+                log.warning("labels_topic_missing", topic=topic)
+                if self.stop.wait(MISSING_LOOK_S):
+                    raise Stopped("source") from None
+
+    def _consumer(
+        self, source: RecordSource, letters: DeadLetters, engine: Engine[Settled], poll: Patience, work: Patience
+    ) -> Consumer:
+        """``poll`` and ``work`` are the patience of the thread that polls and of that which stores."""
+        settings = self.settings
+        intake = LabelIntake(
+            store=self.store,
+            dead_letters=letters,
+            max_message_bytes=settings.max_message_bytes,
+            patience=work,
+            metrics=self.instruments.metrics,
+        )
+        placement = Placement(
+            source=source,
+            store=self.store,
+            topic=settings.review_labels_topic,
+            owner=self.owner,
+            first_start="earliest",
+            insist_after_s=INSIST_SESSIONS * settings.session_timeout_s,
+            instruments=self.instruments,
+        )
+        return Consumer(
+            source=source,
+            placement=placement,
+            ingest=intake,
+            engine=engine,
+            topic=settings.review_labels_topic,
+            batch_messages=BATCH_MESSAGES,
+            batch_bytes=settings.batch_bytes,
+            stop=self.stop,
+            patience=poll,
+            instruments=self.instruments,
+            part="kafka_labels",
+        )

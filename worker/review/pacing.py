@@ -1,0 +1,45 @@
+"""The scheduled job that learns from the last week how much there is to ask people about on a day."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from worker.errors import Stopped
+from worker.judge import threshold_for
+from worker.review.allowance import UsualDay
+from worker.review.selection import expected_weights
+from worker.store import Store
+
+GAPS_AT_MOST = 20_000
+# So that an app whose scores hardly differ still has sentences near its threshold.
+LEAST_SPREAD_NATS = 0.05
+
+
+def review_paces(store: Store, stop: threading.Event) -> str:
+    """Bring the usual day of every app and scorer up to date."""
+    done = sum(_pace_app(store, app, stop) for app in store.apps())
+    return f"{done} paces" if done else ""
+
+
+def usual_day(gaps: NDArray[np.float64], sentences_a_day: float, flag_below: float) -> UsualDay:
+    """What a day holds, from a sample of its gaps in nats, at least one. The spread is their interquartile range."""
+    lower, upper = np.percentile(gaps, [25, 75])
+    spread = max(float(upper - lower), LEAST_SPREAD_NATS)
+    flagged, sampled = expected_weights(gaps, flag_below, spread)
+    days = len(gaps) / sentences_a_day
+    return UsualDay(flagged / days, sampled / days, spread)
+
+
+def _pace_app(store: Store, app: str, stop: threading.Event) -> int:
+    """How many scorers judged the app's answers lately."""
+    found = store.review_traffic(app)
+    for traffic in found:
+        if stop.is_set():
+            raise Stopped("review_paces")
+        gaps = np.array(store.recent_gaps(app, traffic.scorer_id, limit=GAPS_AT_MOST), dtype=np.float64)
+        threshold = threshold_for(app, store.active_thresholds(traffic.scorer_id))
+        store.set_review_pace(app, traffic.scorer_id, usual_day(gaps, traffic.sentences_a_day, threshold.flag_below))
+    return len(found)

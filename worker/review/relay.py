@@ -1,0 +1,125 @@
+"""The relay: takes what is to be told about review tasks out of the outbox and settles it, one channel a thread."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import structlog
+
+from worker.backoff import Patience
+from worker.broker.errors import BrokerUnavailable
+from worker.instruments import Instruments
+from worker.metrics import OutboxOutcome
+from worker.review.task_message import MessageTooLarge, task_message
+from worker.stop import Stop
+from worker.store import Store
+from worker.store.outbox import OutboxEvent, Take
+from worker.store.review_tasks import REMOVED
+
+IDLE_LOOK_S = 1.0
+# Longer than an attempt may take; what a worker that died had at hand is told again after this time.
+LEASE_S = 120.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An event at hand, and what is sent for it: JSON as the contract ``gasp.review-task.v1`` has it."""
+
+    event: OutboxEvent
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RelayTerms:
+    """Who relays, how long a task waits for its supporting passages, and how large a message may be."""
+
+    owner: str
+    wait_s: float
+    max_message_bytes: int
+
+
+class Relay(ABC):
+    """Sends the events of its channel, each until it is settled: at least once, and with the same id every time.
+
+    An event is settled for good in the database only after it was sent, so that a worker may die at any moment. What
+    keeps all of them from being sent (database, broker) is waited out, and does not count as an attempt.
+    """
+
+    channel: ClassVar[str]
+    batch_events: ClassVar[int]
+    max_attempts: ClassVar[int]
+
+    def __init__(
+        self, *, store: Store, terms: RelayTerms, stop: Stop, instruments: Instruments, within_s: float
+    ) -> None:
+        self._store = store
+        self._terms = terms
+        self._stop = stop
+        self._instruments = instruments
+        self._part = f"review_{self.channel}"
+        self._patience = Patience(stop, instruments, part=self._part, within_s=within_s)
+
+    def run(self) -> None:
+        """Send what waits until a stop is asked for. Raises what cannot be waited out, and Stopped."""
+        try:
+            while not self._stop.is_set():
+                if not self._patience.outlast(self.run_once, name=self._part):
+                    self._stop.wait(IDLE_LOOK_S)
+        finally:
+            self._instruments.liveness.excuse(self._part)
+            self.close()
+
+    def run_once(self) -> bool:
+        """Claim events and settle them; false if none is due. Raises StoreUnavailable or BrokerUnavailable."""
+        terms = self._terms
+        take = Take(self.channel, terms.owner, self.batch_events, LEASE_S, self.max_attempts, terms.wait_s)
+        events = self._store.claim_outbox(take)
+        messages = tuple(self._messages(events))
+        try:
+            self._send(messages)
+        except BrokerUnavailable:
+            # Those that are settled already are no longer ours and stay as they are.
+            for message in messages:
+                self._store.release_job(message.event)
+            raise
+        return bool(events)
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close what was opened for sending."""
+
+    @abstractmethod
+    def _send(self, messages: Sequence[Message]) -> None:
+        """Send the messages and settle each event. Raises BrokerUnavailable if those not settled are to be kept."""
+
+    def _messages(self, events: Sequence[OutboxEvent]) -> Iterator[Message]:
+        """What is to be sent; events for which nothing can be sent are failed."""
+        for event in events:
+            try:
+                if event.task is not None:
+                    yield Message(event, task_message(event.task, self._terms.max_message_bytes))
+                else:
+                    self._fail(event, REMOVED)
+            except MessageTooLarge as error:
+                self._fail(event, str(error))
+
+    def _finish(self, messages: Sequence[Message], outcome: OutboxOutcome = OutboxOutcome.SENT) -> None:
+        if not messages:
+            return
+        self._store.finish_outbox([message.event for message in messages])
+        self._instruments.metrics.outbox_settled(self.channel, outcome, len(messages))
+        for message in messages:
+            log.info("review_task_told", **self._facts(message.event), outcome=outcome)
+
+    def _fail(self, event: OutboxEvent, reason: str) -> None:
+        self._store.fail_job(event, reason)
+        self._instruments.metrics.outbox_settled(self.channel, OutboxOutcome.FAILED, 1)
+        log.error("review_task_not_told", **self._facts(event), attempts=event.attempts, reason=reason)
+
+    def _facts(self, event: OutboxEvent) -> dict[str, str]:
+        return {"channel": self.channel, "event_id": str(event.event_id)}

@@ -1,0 +1,28 @@
+"""The relays that a worker runs: one for each channel that is set, in a thread of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from worker.background import Background
+from worker.instruments import Instruments
+from worker.review.channels import KAFKA, WEBHOOK
+from worker.review.relay import Relay
+from worker.review.topic import TopicRelay
+from worker.review.webhook import WebhookRelay
+from worker.settings import Settings
+from worker.stop import Stop
+from worker.store import Store
+
+RELAYS: dict[str, type[TopicRelay] | type[WebhookRelay]] = {KAFKA: TopicRelay, WEBHOOK: WebhookRelay}
+
+
+@contextmanager
+def relaying(settings: Settings, store: Store, owner: str, stop: Stop, instruments: Instruments) -> Iterator[None]:
+    """Tell what waits in the outbox until the context is left. A fault of a relay asks for the stop and is raised."""
+    with ExitStack() as stack:
+        for channel in settings.review_channels:
+            relay: Relay = RELAYS[channel](settings, store, owner, stop, instruments)
+            stack.enter_context(Background(f"review_{channel}", relay.run, stop))
+        yield

@@ -1,0 +1,134 @@
+"""Which sentences of an answer people are asked about, each with a known probability. Pure.
+
+One uniform number per answer decides about all its sentences: sentence s is asked about iff the number lies below the
+probability of s. So the stored probability is exactly that of being asked, and what is asked of an answer comes in one
+task. A probability depends on nothing but the score and what was issued before, so that weighting a label by one over
+its probability is unbiased whatever the budget does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Far above the threshold a sentence is asked about this much as often as just above it: about the square root of how
+# much rarer an unsupported one is there, which gives the narrowest bounds for a number of reviews.
+LEAST_DENSITY = 0.4
+# Before anything is known of an app's traffic.
+FIRST_PACE_FLAGGED = 1.0
+FIRST_PACE_SAMPLED = 0.05
+# How quickly probabilities fall beyond half of the day's budget, and how far. Never to zero, because nobody speaks for
+# what cannot be asked; ten times the usual traffic spends twice the budget.
+EASING = 3.0
+LEAST_REMAINING = 0.1
+
+
+class Reason(StrEnum):
+    """Why people are asked."""
+
+    FLAGGED = "flagged"
+    SAMPLED = "sampled"
+    DISPUTED = "disputed"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast an app's budget may be spent. Budgets and issued are sentences of the UTC day; ``spread`` is in nats.
+
+    ``expected_flagged`` and ``expected_sampled`` are the sums of ``expected_weights`` over a usual day, None before
+    there was one.
+    """
+
+    flagged_budget: int
+    flagged_issued: int
+    expected_flagged: float | None
+    sampled_budget: int
+    sampled_issued: int
+    expected_sampled: float | None
+    spread: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A sentence that people are asked about, and how likely it was."""
+
+    sentence_index: int
+    probability: float
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The task that an answer becomes; its probability is the largest of its sentences'."""
+
+    probability: float
+    reason: Reason
+    sentences: tuple[Selected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """How a weight becomes a probability, on a usual day and with what is left of the budget."""
+
+    pace: float
+    remaining: float
+
+    def probability(self, weight: float) -> float:
+        return min(1.0, self.pace * weight) * self.remaining
+
+
+def selection_probabilities(gaps: Sequence[float | None], flag_below: float, pace: Pace) -> tuple[float | None, ...]:
+    """How likely each sentence is to be asked about, in [0, 1]; None where it has no score, 0 where no budget is."""
+    flagged = _rate(pace.flagged_budget, pace.flagged_issued, pace.expected_flagged, FIRST_PACE_FLAGGED)
+    sampled = _rate(pace.sampled_budget, pace.sampled_issued, pace.expected_sampled, FIRST_PACE_SAMPLED)
+    return tuple(None if gap is None else _probability(gap, flag_below, pace.spread, flagged, sampled) for gap in gaps)
+
+
+def select(gaps: Sequence[float | None], flag_below: float, pace: Pace, uniform: float) -> Selection | None:
+    """The task for an answer whose sentences score ``gaps``, if one is due; ``uniform`` is drawn anew from [0, 1)."""
+    chosen = tuple(
+        Selected(index, probability, Reason.FLAGGED if gap < flag_below else Reason.SAMPLED)
+        for index, (gap, probability) in enumerate(
+            zip(gaps, selection_probabilities(gaps, flag_below, pace), strict=True)
+        )
+        if gap is not None and probability is not None and uniform < probability
+    )
+    if not chosen:
+        return None
+    reason = Reason.FLAGGED if any(one.reason is Reason.FLAGGED for one in chosen) else Reason.SAMPLED
+    return Selection(max(one.probability for one in chosen), reason, chosen)
+
+
+def expected_weights(gaps: NDArray[np.float64], flag_below: float, spread: float) -> tuple[float, float]:
+    """The sums of the weights of the flagged and of the unflagged; over several days divide by their number."""
+    below = gaps[gaps < flag_below]
+    above = gaps[gaps >= flag_below]
+    flagged = (1 + (flag_below - below) / spread).sum()
+    sampled = np.maximum(LEAST_DENSITY, np.exp(-(above - flag_below) / spread)).sum()
+    return float(flagged), float(sampled)
+
+
+def _rate(budget: int, issued: int, expected: float | None, first: float) -> _Rate:
+    """The pace that would spend the budget on a usual day, eased once half of it is spent.
+
+    A stop at the budget would leave the rest of the day to a few labels of enormous weight, and easing from the start
+    would vary the weights more for the same number of reviews. A usual day spends four fifths of the budget.
+    """
+    if budget <= 0:
+        return _Rate(0.0, 0.0)
+    pace = first if expected is None else min(1.0, budget / max(expected, 1e-9))
+    remaining = math.exp(-EASING * (issued / budget - 0.5))
+    return _Rate(pace, min(1.0, max(LEAST_REMAINING, remaining)))
+
+
+def _probability(gap: float, flag_below: float, spread: float, flagged: _Rate, sampled: _Rate) -> float:
+    """The lower a flagged sentence and the nearer to the threshold an unflagged one, the likelier."""
+    distance = (gap - flag_below) / spread
+    if distance < 0:
+        return flagged.probability(1 - distance)
+    return sampled.probability(max(LEAST_DENSITY, math.exp(-distance)))

@@ -1,0 +1,179 @@
+"""What calibration is fed with: labelled sentences, and the scores of the traffic, of one scorer identity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    and_,
+    any_,
+    column,
+    func,
+    literal,
+    select,
+    table,
+    union_all,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import Text
+
+from worker.calibration.labels import LabelledSentence, Population
+from worker.store.tables import interactions, sentences, verdicts
+
+LABEL_DAYS = 365
+MAX_LABELS = 50_000
+TRAFFIC_DAYS = 28
+MAX_SENTENCES = 50_000
+# Of more answers a random share is read.
+MAX_ANSWERS = 10_000
+AT_WORK_DAYS = 7
+
+_SEED = 0
+_ONE_DAY = timedelta(days=1)
+_consensus = table(
+    "v_review_consensus",
+    *(
+        column(name)
+        for name in (
+            "time",
+            "app",
+            "task_pk",
+            "interaction_pk",
+            "scorer_id",
+            "start_char",
+            "end_char",
+            "gap",
+            "selection_probability",
+            "unsupported",
+        )
+    ),
+).c
+
+
+def scorers_at_work(connection: Connection) -> tuple[int, ...]:
+    """The ids of the scorers that gave a verdict in the last seven days."""
+    since = func.now() - timedelta(days=AT_WORK_DAYS)
+    # A time is indexed in the sentences' weeks only; the ids of verdicts rise with it.
+    first = select(func.min(sentences.c.verdict_id)).where(sentences.c.scored_at >= since).scalar_subquery()
+    found = select(verdicts.c.scorer_id).where(verdicts.c.id >= first).distinct().order_by(verdicts.c.scorer_id)
+    return tuple(connection.scalars(found))
+
+
+def labelled_sentences(
+    connection: Connection, scorer_id: int, *, days: int = LABEL_DAYS, limit: int = MAX_LABELS
+) -> list[tuple[str, LabelledSentence]]:
+    """What people agreed on in the last days, with its app, newest first: at most ``limit`` sentences.
+
+    A label belongs to the text: where the task was another scorer's, the score is that of this scorer for the same
+    characters of the same answer, and the probability stays that of the task. Sentences that this scorer has no
+    score for, or that nobody knows the probability of, are left out.
+    """
+    rows = union_all(_own(scorer_id, days), _of_others(scorer_id, days)).subquery()
+    newest = select(rows).order_by(rows.c.labelled_at.desc()).limit(limit)
+    return [
+        (
+            row.app,
+            LabelledSentence(row.score, row.unsupported, row.probability, row.cluster, row.labelled_at.timestamp()),
+        )
+        for row in connection.execute(newest)
+    ]
+
+
+def population(
+    connection: Connection,
+    apps: Sequence[str],
+    scorer_id: int,
+    *,
+    until: datetime | None = None,
+    max_answers: int = MAX_ANSWERS,
+) -> Population:
+    """The scores of the apps' current answers that were stored in the 28 days before ``until`` (None: now).
+
+    Of more than ``max_answers`` answers a random share is read, of more than 50,000 sentences a random part is kept.
+    """
+    end = datetime.now(UTC) if until is None else until
+    counted = select(func.count(), func.min(interactions.c.stored_at)).where(*_window(interactions, apps, end))
+    stored, first = connection.execute(counted).one()
+    share = min(1.0, max_answers / max(stored, 1))
+    rows = connection.execute(_scores(apps, scorer_id, end, share)).all()
+    answers = np.array([row.verdict_id for row in rows], dtype=np.int64)
+    scores = np.array([row.gap for row in rows], dtype=np.float64)
+    names, places = np.unique(answers, return_inverse=True)
+    lowest = np.full(len(names), np.inf)
+    np.minimum.at(lowest, places, scores)
+    days = 1.0 if first is None else max(1.0, (end - first) / _ONE_DAY)
+    kept = scores
+    if len(scores) > MAX_SENTENCES:
+        kept = np.random.default_rng(_SEED).choice(scores, MAX_SENTENCES, replace=False)
+    return Population(kept, lowest, len(scores) / share / days)
+
+
+def _own(scorer_id: int, days: int) -> Select[Any]:
+    """Labels of this scorer's tasks, which keep the score when retention has taken the answer."""
+    return select(*_facts(), _consensus.gap.label("score")).where(
+        *_usable(days), _consensus.scorer_id == scorer_id, _consensus.gap.is_not(None)
+    )
+
+
+def _of_others(scorer_id: int, days: int) -> Select[Any]:
+    judged = and_(verdicts.c.interaction_pk == _consensus.interaction_pk, verdicts.c.scorer_id == scorer_id)
+    same_text = and_(
+        sentences.c.verdict_id == verdicts.c.id,
+        sentences.c.scored_at == verdicts.c.scored_at,
+        sentences.c.start_char == _consensus.start_char,
+        sentences.c.end_char == _consensus.end_char,
+    )
+    return (
+        select(*_facts(), sentences.c.gap.label("score"))
+        .join(verdicts, judged)
+        .join(sentences, same_text)
+        .where(*_usable(days), _consensus.scorer_id != scorer_id, sentences.c.gap.is_not(None))
+    )
+
+
+def _facts() -> tuple[ColumnElement[Any], ...]:
+    # The tasks of two scorers about one answer are of one cluster.
+    cluster = func.coalesce(_consensus.interaction_pk, -_consensus.task_pk)
+    return (
+        _consensus.app.label("app"),
+        _consensus.unsupported.label("unsupported"),
+        _consensus.selection_probability.label("probability"),
+        cluster.label("cluster"),
+        _consensus.time.label("labelled_at"),
+    )
+
+
+def _usable(days: int) -> tuple[ColumnElement[bool], ...]:
+    return (
+        _consensus.selection_probability.is_not(None),
+        _consensus.unsupported.is_not(None),
+        _consensus.time >= func.now() - timedelta(days=days),
+    )
+
+
+def _scores(apps: Sequence[str], scorer_id: int, end: datetime, share: float) -> Select[Any]:
+    # Pages of the table are drawn, not rows, so that the rest of it is not read.
+    drawn = interactions.tablesample(func.system(100 * share), name="drawn", seed=literal(_SEED))
+    source: FromClause = drawn if share < 1 else interactions
+    judged = and_(verdicts.c.interaction_pk == source.c.id, verdicts.c.scorer_id == scorer_id)
+    theirs = and_(sentences.c.verdict_id == verdicts.c.id, sentences.c.scored_at == verdicts.c.scored_at)
+    return (
+        select(sentences.c.verdict_id, sentences.c.gap)
+        .select_from(source.join(verdicts, judged).join(sentences, theirs))
+        .where(*_window(source, apps, end), source.c.is_current, sentences.c.gap.is_not(None))
+        # Nothing is judged before it is stored; leaves the weeks before unread.
+        .where(sentences.c.scored_at >= end - timedelta(days=TRAFFIC_DAYS))
+    )
+
+
+def _window(source: FromClause, apps: Sequence[str], end: datetime) -> tuple[ColumnElement[bool], ...]:
+    logged = source.c
+    theirs = logged.app == any_(literal(list(apps), ARRAY(Text)))
+    return theirs, logged.stored_at >= end - timedelta(days=TRAFFIC_DAYS), logged.stored_at < end

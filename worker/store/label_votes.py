@@ -1,0 +1,25 @@
+"""What each reviewer said last of each sentence."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, text
+
+from schemas.review_label import Label
+from worker.review.agreement import Vote
+
+_VOTES = text("""
+SELECT DISTINCT ON (app, interaction_id, revision, sentence_index, reviewer)
+    app, interaction_id, revision, sentence_index, reviewer, label
+FROM v_review_labels
+WHERE CAST(:app AS text) IS NULL OR app = :app
+ORDER BY app, interaction_id, revision, sentence_index, reviewer, time DESC, received_at DESC
+""")
+
+
+def votes(connection: Connection, app: str | None) -> list[Vote]:
+    """Of one app, or of all."""
+    found = connection.execute(_VOTES, {"app": app})
+    return [
+        Vote((row.app, row.interaction_id, row.revision, row.sentence_index), row.reviewer, Label(row.label))
+        for row in found
+    ]

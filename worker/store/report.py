@@ -1,0 +1,281 @@
+"""What a report shows of one app and scorer in a period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Select, TableClause, and_, column, func, or_, select, table, text
+
+from worker.calibration.labels import Floats, LabelledSentence
+from worker.store import evidence
+from worker.store.queue_days import Day, queue_days
+from worker.store.tables import interactions, sentences, verdicts
+
+LOWEST_SENTENCES = 10
+# Of more answers the scores of a share are read, chosen by their ids.
+MAX_ANSWERS = 20_000
+
+_HASHES = 2**20
+_time = func.coalesce(interactions.c.occurred_at, interactions.c.received_at, interactions.c.stored_at)
+
+
+def _view(name: str, *columns: str) -> TableClause:
+    return table(name, *(column(one) for one in columns))
+
+
+_CHANGE = (
+    "time",
+    "until",
+    "threshold_version",
+    "flag_below",
+    "attribute_below",
+    "learned_from",
+    "reason",
+    "activated_by",
+    "note",
+)
+_RUN = (
+    "time",
+    "outcome",
+    "reason",
+    "in_force",
+    "threshold_version",
+    "n_labels",
+    "n_unsupported",
+    "recall",
+    "recall_low",
+    "recall_high",
+    "precision",
+    "precision_low",
+    "precision_high",
+    "psi",
+)
+_LOWEST = (
+    "time",
+    "interaction_id",
+    "sentence_index",
+    "gap",
+    "unsupported_probability",
+    "text",
+    "question",
+    "supporting_passage_id",
+    "supporting_passage_text",
+)
+_history = _view("v_threshold_history", *_CHANGE, "app", "scorer_id")
+_runs = _view("v_calibration_runs", *_RUN, "app", "scorer_id")
+_flagged = _view("v_flagged_sentences", *_LOWEST, "app", "scorer_id", "interaction_pk")
+_agreement = _view("v_reviewer_agreement", "app", "reviewer_a", "reviewer_b", "sentences", "alpha")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The app, the scorer, and the period: by the time of the answers, from ``since`` to before ``until``."""
+
+    app: str
+    scorer_id: int
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Current answers of the period and their sentences."""
+
+    answers: int
+    answers_skipped: int
+    sentences: int
+    sentences_scored: int
+    sentences_flagged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A version came into force, at a time until which another did (None: it still is). Bounds in nats."""
+
+    time: datetime
+    until: datetime | None
+    threshold_version: str
+    flag_below: float
+    attribute_below: float
+    learned_from: str
+    reason: str
+    activated_by: str
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A recalibration and what it found; shares in [0, 1], None where there was nothing to tell them from."""
+
+    time: datetime
+    outcome: str
+    reason: str
+    in_force: str
+    threshold_version: str | None
+    n_labels: int | None
+    n_unsupported: int | None
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
+    precision: float | None
+    precision_low: float | None
+    precision_high: float | None
+    psi: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lowest:
+    """A flagged sentence with its score in nats. The texts are the user's: never log them."""
+
+    time: datetime
+    interaction_id: str
+    sentence_index: int
+    gap: float
+    unsupported_probability: float | None
+    text: str
+    question: str
+    supporting_passage_id: str | None
+    supporting_passage_text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Krippendorff's alpha of the app's reviewers (1 agree, 0 as chance would) over so many sentences."""
+
+    sentences: int
+    alpha: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything that a report shows. ``scores`` are in nats; labels are those of the period."""
+
+    totals: Totals
+    scores: Floats
+    labels: tuple[LabelledSentence, ...]
+    days: tuple[Day, ...]
+    changes: tuple[Change, ...]
+    runs: tuple[Run, ...]
+    lowest: tuple[Lowest, ...]
+    agreement: Agreement | None
+
+
+def newest_scorer(connection: Connection, app: str) -> int | None:
+    """The scorer that gave the app's newest answer its last verdict; None if the app has none."""
+    newest = select(interactions.c.id).where(interactions.c.app == app).order_by(_time.desc()).limit(1)
+    found = (
+        select(verdicts.c.scorer_id)
+        .where(verdicts.c.interaction_pk == newest.scalar_subquery())
+        .order_by(verdicts.c.scored_at.desc(), verdicts.c.id.desc())
+        .limit(1)
+    )
+    return connection.execute(found).scalar_one_or_none()
+
+
+def read(connection: Connection, subject: Subject) -> Found:
+    """Read it all, in the state of one moment."""
+    connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+    totals = _totals(connection, subject)
+    return Found(
+        totals=totals,
+        scores=_scores(connection, subject, totals.answers),
+        labels=_labelled(connection, subject),
+        days=queue_days(connection, subject.app, subject.scorer_id, subject.since, subject.until),
+        changes=_changes(connection, subject),
+        runs=_calibrations(connection, subject),
+        lowest=_lowest(connection, subject),
+        agreement=_agreed(connection, subject.app),
+    )
+
+
+def _answers(subject: Subject, *wanted: ColumnElement[Any]) -> Select[Any]:
+    judged = and_(verdicts.c.interaction_pk == interactions.c.id, verdicts.c.scorer_id == subject.scorer_id)
+    return (
+        select(*wanted)
+        .select_from(interactions.join(verdicts, judged))
+        .where(interactions.c.app == subject.app, interactions.c.is_current)
+        .where(_time >= subject.since, _time < subject.until)
+    )
+
+
+def _totals(connection: Connection, subject: Subject) -> Totals:
+    counted = _answers(
+        subject,
+        func.count(),
+        func.count(verdicts.c.skip_reason),
+        *(func.coalesce(func.sum(verdicts.c[name]), 0) for name in ("n_sentences", "n_scored", "n_flagged")),
+    )
+    return Totals(*connection.execute(counted).one())
+
+
+def _scores(connection: Connection, subject: Subject, answers: int) -> Floats:
+    read = _HASHES * min(1.0, MAX_ANSWERS / max(answers, 1))
+    chosen = _answers(subject, verdicts.c.id, verdicts.c.scored_at).where(
+        func.mod(func.abs(func.hashint8(interactions.c.id).cast(sentences.c.verdict_id.type)), _HASHES) < read
+    )
+    theirs = chosen.subquery()
+    found = (
+        select(sentences.c.gap)
+        .join(theirs, and_(sentences.c.verdict_id == theirs.c.id, sentences.c.scored_at == theirs.c.scored_at))
+        .where(sentences.c.gap.is_not(None))
+    )
+    return np.fromiter(connection.scalars(found), dtype=np.float64)
+
+
+def _labelled(connection: Connection, subject: Subject) -> tuple[LabelledSentence, ...]:
+    days = (datetime.now(UTC) - subject.since).days + 1
+    first, last = subject.since.timestamp(), subject.until.timestamp()
+    return tuple(
+        label
+        for app, label in evidence.labelled_sentences(connection, subject.scorer_id, days=days)
+        if app == subject.app and first <= label.labelled_at < last
+    )
+
+
+def _changes(connection: Connection, subject: Subject) -> tuple[Change, ...]:
+    found = (
+        select(*(_history.c[name] for name in _CHANGE))
+        .where(or_(_history.c.app == subject.app, _history.c.app.is_(None)))
+        .where(_history.c.scorer_id == subject.scorer_id, _history.c.time < subject.until)
+        .order_by(_history.c.time.desc())
+    )
+    return tuple(Change(*row) for row in connection.execute(found))
+
+
+def _calibrations(connection: Connection, subject: Subject) -> tuple[Run, ...]:
+    found = (
+        select(*(_runs.c[name] for name in _RUN))
+        .where(_runs.c.app == subject.app, _runs.c.scorer_id == subject.scorer_id)
+        .where(_runs.c.time >= subject.since, _runs.c.time < subject.until)
+        .order_by(_runs.c.time.desc())
+    )
+    return tuple(Run(*row) for row in connection.execute(found))
+
+
+def _lowest(connection: Connection, subject: Subject) -> tuple[Lowest, ...]:
+    """The lowest sentences are among those of as many answers, the ones with the lowest sentence."""
+    answers = (
+        _answers(subject, interactions.c.interaction_id)
+        .where(verdicts.c.n_flagged > 0)
+        .order_by(verdicts.c.lowest_gap, interactions.c.id)
+        .limit(LOWEST_SENTENCES)
+    )
+    found = (
+        select(*(_flagged.c[name] for name in _LOWEST))
+        .where(_flagged.c.app == subject.app, _flagged.c.scorer_id == subject.scorer_id)
+        .where(_flagged.c.interaction_id.in_(list(connection.scalars(answers))))
+        .order_by(_flagged.c.gap, _flagged.c.interaction_pk, _flagged.c.sentence_index)
+        .limit(LOWEST_SENTENCES)
+    )
+    return tuple(Lowest(*row) for row in connection.execute(found))
+
+
+def _agreed(connection: Connection, app: str) -> Agreement | None:
+    found = select(_agreement.c.sentences, _agreement.c.alpha).where(
+        _agreement.c.app == app, _agreement.c.reviewer_a.is_(None)
+    )
+    row = connection.execute(found).one_or_none()
+    return None if row is None else Agreement(*row)

@@ -1,0 +1,141 @@
+"""Review tasks: an answer with the sentences that people are asked about, and what is to be told about it.
+
+A task outlives its answer, for the sake of its labels; it holds no word of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, any_, func, literal, literal_column, select, update
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.sql.dml import ReturningInsert
+
+from worker.review.selection import Selection
+from worker.store import leases
+from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts
+from worker.store.revisions import Judged
+from worker.store.tables import interactions, outbox, review_sentences, review_tasks
+
+REMOVED = "the answer was removed by retention"
+
+_TASK_COLUMNS = (
+    "app",
+    "interaction_id",
+    "revision",
+    "interaction_pk",
+    "scorer_id",
+    "threshold_id",
+    "reason",
+    "probability",
+    "lowest_gap",
+    "reviewers",
+)
+_SENTENCE_COLUMNS = (
+    "task_pk",
+    "sentence_index",
+    "start_char",
+    "end_char",
+    "gap",
+    "flagged",
+    "reason",
+    "probability",
+)
+_OUTBOX_COLUMNS = ("task_pk", "channel", "round")
+_FIRST_ROUND = 1
+
+_tasks = review_tasks.c
+# Written into the statement, so that the index that holds these states alone can be used.
+_IS_OPEN = _tasks.state.in_([literal_column("'open'"), literal_column("'disputed'")])
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAnswer:
+    """A stored revision that people are asked about."""
+
+    interaction_pk: int
+    app: str
+    interaction_id: str
+    revision: int
+    judged: Judged
+    selection: Selection
+
+
+def write_tasks(connection: Connection, scorer_id: int, asked: Sequence[AskedAnswer]) -> None:
+    """Insert a task with its sentences for each answer, and what is to be told of it on its channels."""
+    tasks = _insert_tasks(connection, scorer_id, asked)
+    selected = [values for task_pk, answer in tasks.items() for values in _sentence_values(task_pk, answer)]
+    insert_rows(connection, review_sentences, _SENTENCE_COLUMNS, selected)
+    told = [(task_pk, channel, _FIRST_ROUND) for task_pk, answer in tasks.items() for channel in answer.judged.channels]
+    insert_rows(connection, outbox, _OUTBOX_COLUMNS, told)
+
+
+def withdraw_removed(connection: Connection, app: str) -> int:
+    """Withdraw the app's open tasks whose answers are gone; return how many."""
+    return _withdraw(connection, [_tasks.app == app, _tasks.interaction_pk.is_(None)])
+
+
+def withdraw_old(connection: Connection, before: datetime, limit: int) -> int:
+    """Withdraw at most ``limit`` open tasks on answers that were stored before a time; return how many."""
+    old = select(_tasks.id).join(interactions, interactions.c.id == _tasks.interaction_pk)
+    old = old.where(_IS_OPEN, interactions.c.stored_at < before).limit(limit)
+    return _withdraw(connection, [_tasks.id.in_(old)])
+
+
+def _withdraw(connection: Connection, chosen: Sequence[ColumnElement[bool]]) -> int:
+    """Close the open ones of the chosen tasks, and leave untold what nobody can answer any more."""
+    close = update(review_tasks).where(_IS_OPEN, *chosen).values(state="withdrawn", closed_at=func.now())
+    withdrawn = connection.scalars(close.returning(_tasks.id)).all()
+    if withdrawn:
+        theirs = outbox.c.task_pk == any_(literal(list(withdrawn), ARRAY(BigInteger)))
+        untold = update(outbox).where(theirs, outbox.c.state == leases.WAITING)
+        connection.execute(untold.values(state="failed", finished_at=func.now(), last_error=REMOVED))
+    return len(withdrawn)
+
+
+def _insert_tasks(connection: Connection, scorer_id: int, asked: Sequence[AskedAnswer]) -> Mapping[int, AskedAnswer]:
+    """The answers by the primary key of their task."""
+    answers = {answer.interaction_pk: answer for answer in asked}
+    rows = [_task_values(scorer_id, answer) for answer in asked]
+    return {
+        row.id: answers[row.interaction_pk]
+        for part in parts(rows)
+        for row in connection.execute(_tasks_from_arrays(), arrays(_TASK_COLUMNS, part))
+    }
+
+
+@cache
+def _tasks_from_arrays() -> ReturningInsert[Any]:
+    return insert_from_arrays(review_tasks, _TASK_COLUMNS).returning(_tasks.id, _tasks.interaction_pk)
+
+
+def _task_values(scorer_id: int, answer: AskedAnswer) -> Values:
+    """In the order of _TASK_COLUMNS."""
+    verdict, selection = answer.judged.verdict, answer.selection
+    return (
+        answer.app,
+        answer.interaction_id,
+        answer.revision,
+        answer.interaction_pk,
+        scorer_id,
+        verdict.threshold.id,
+        selection.reason,
+        selection.probability,
+        answer.judged.grounding.lowest_gap,
+        verdict.reviewers,
+    )
+
+
+def _sentence_values(task_pk: int, answer: AskedAnswer) -> list[Values]:
+    """In the order of _SENTENCE_COLUMNS."""
+    rows: list[Values] = []
+    for selected in answer.selection.sentences:
+        found = answer.judged.grounding.sentences[selected.sentence_index]
+        flagged = answer.judged.verdict.flagged[selected.sentence_index]
+        span = (found.sentence.start, found.sentence.end)
+        rows.append((task_pk, found.index, *span, found.gap, flagged, selected.reason, selected.probability))
+    return rows
