@@ -82,7 +82,7 @@ def _find(store: Store, app: str | None, scorer_id: int, labels: _Labels, trigge
         store.population(apps, scorer_id),
         reference if len(reference) else None,
         policy,
-        InForce(present.flag_below, present.attribute_below),
+        InForce(present.flag_below, present.attribute_below, present.curve),
     )
     return Finding(app, scorer_id, present, policy, result)
 

@@ -26,7 +26,8 @@ NEARLY_LEAST = 1.05
 class Grade:
     """One threshold of one run beside the truth of its day. ``low`` and ``high`` were stated, NaN if nothing was.
 
-    ``labels`` are labelled sentences and ``given`` what all reviewers answered to get them.
+    ``labels`` are the labelled sentences so far, which the seeded threshold does not use, and ``given`` what all
+    reviewers answered to get them.
     """
 
     objective: str

@@ -113,7 +113,7 @@ class App:
         else:
             name = self.answers.name
             result = recalibrate(name, labelled, pooled, self.population(), None, self.policy, self.in_force)
-        self.in_force = InForce(result.flag_below, result.attribute_below)
+        self.in_force = InForce(result.flag_below, result.attribute_below, result.curve or self.in_force.curve)
         return result
 
 

@@ -35,6 +35,11 @@ SENTENCES = """
 SELECT verdict_id, sentence_index, start_char, end_char, n_tokens, gap, jsd_no_context, surprisal, skip_reason,
     supporting_chunk, supporting_passage, supporting_drop, contradicting_chunk
 FROM sentences ORDER BY verdict_id, sentence_index"""
+TASKS = """
+SELECT o.event_id::text AS event_id, o.state, v.id IS NOT NULL AS judged
+FROM review_tasks t
+LEFT JOIN outbox o ON o.task_pk = t.id
+LEFT JOIN verdicts v ON v.interaction_pk = t.interaction_pk AND v.scorer_id = t.scorer_id"""
 ATTRIBUTIONS = "SELECT verdict_id, count(*) AS n FROM chunk_attributions GROUP BY 1"
 
 
@@ -47,6 +52,8 @@ class Findings:
     doubled: int = 0
     regressions: int = 0
     letter_repeats: int = 0
+    tasks: int = 0
+    task_repeats: int = 0
     wrong: list[str] = field(default_factory=list)
 
     def add(self, what: str, places: Sequence[object]) -> int:
@@ -198,6 +205,18 @@ def _is_letter_of(letter: Record, facts: DeadLetter, record: Record, expected: E
         and letter.key == record.key
         and original_headers(letter.headers) == record.headers
     )
+
+
+def check_tasks(findings: Findings, records: Iterable[Record], tasks: Rows) -> None:
+    """Every task is of a verdict and was told under its own event id; a frozen relay may have told one twice."""
+    told = Counter(dict(record.headers).get("event-id") or b"" for record in records)
+    events = [(row["event_id"] or "").encode() for row in tasks]
+    findings.tasks = len(events)
+    findings.task_repeats = sum(told.values()) - len(told)
+    findings.lost += findings.add("review tasks that were not told", [one for one in events if one not in told])
+    findings.add("events of no review task", sorted(told.keys() - set(events)))
+    findings.add("review tasks told but not settled", [row["event_id"] for row in tasks if row["state"] != "done"])
+    findings.add("review tasks without a verdict", [row["event_id"] for row in tasks if not row["judged"]])
 
 
 def check_history(findings: Findings, steps: Sequence[Step], ends: Mapping[int, int]) -> None:

@@ -38,6 +38,11 @@ $$;
 CREATE TRIGGER soak_steps AFTER UPDATE ON partition_offsets FOR EACH ROW EXECUTE FUNCTION soak_note_step()
 """
 
+_BUSY_REVIEWERS = """
+INSERT INTO review_policies (daily_sentences, sampled_share, objective, target, attribution_share, reviewers)
+VALUES (100000, 0.5, 'recall', 0.8, 0.2, 1)
+"""
+
 
 class Step(NamedTuple):
     """One change of a partition's row. A claim moves nothing: ``from_offset`` is ``to_offset``."""
@@ -78,6 +83,10 @@ class Database:
         """Attribution jobs that somebody still has to do."""
         return self.number("SELECT count(*) AS n FROM attribution_jobs WHERE state IN ('waiting', 'running')")
 
+    def untold_tasks(self) -> int:
+        """Review tasks that are still to be told on their topic."""
+        return self.number("SELECT count(*) AS n FROM outbox WHERE state IN ('waiting', 'running')")
+
     def owners(self) -> dict[int, str]:
         """Who holds each partition that was ever claimed."""
         return {row["partition"]: row["owner"] for row in self.rows("SELECT partition, owner FROM partition_offsets")}
@@ -92,10 +101,11 @@ class Database:
         names = ", ".join(Step._fields)
         return [Step(**row) for row in self.rows(f"SELECT {names} FROM soak_steps ORDER BY id")]
 
-    def install_history(self) -> None:
-        """Begin to write the history down."""
+    def prepare(self) -> None:
+        """Begin to write the history down, and let people be asked about thousands of sentences."""
         with self._connect() as connection:
             connection.execute(_HISTORY)
+            connection.execute(_BUSY_REVIEWERS)
 
     def stop(self, mode: str) -> None:
         """Stop the server: ``fast`` in good order, ``immediate`` as a crash would."""
@@ -122,5 +132,5 @@ def database(directory: Path) -> Iterator[Database]:
     with embedded_postgres(directory) as url:
         upgrade(url)
         found = Database(url, directory.resolve() / f"postgres-{major_version()}")
-        found.install_history()
+        found.prepare()
         yield found

@@ -29,7 +29,7 @@ from worker.broker.scan import TopicScan
 from worker.records import Record
 from worker.topics import MESSAGE_FRAME_BYTES
 
-TOPIC, DEAD_LETTER_TOPIC = "soak", "soak-dead-letters"
+TOPIC, DEAD_LETTER_TOPIC, TASKS_TOPIC = "soak", "soak-dead-letters", "soak-review-tasks"
 LEAVE_DEADLINE_S = 60.0
 
 
@@ -92,7 +92,7 @@ class Soak:
             in_time=lambda: self._left_s() > 0,
         )
         self._dealt.set()
-        if not hold(lambda: load.done and progress.settled >= load.sent and _attributed(books), self._left_s()):
+        if not hold(lambda: load.done and progress.settled >= load.sent and _drained(books), self._left_s()):
             self.findings.wrong.append(f"the backlog was not settled after {self.plan.minutes:g} minutes")
         leaving = crew.resize(0)
         if not hold(lambda: not any(member.alive for member in leaving), LEAVE_DEADLINE_S):
@@ -130,6 +130,9 @@ class Soak:
             "GASP_TOPIC": TOPIC,
             "GASP_DEAD_LETTER_TOPIC": DEAD_LETTER_TOPIC,
             "GASP_CONSUMER_GROUP": "soak",
+            "GASP_REVIEW_TASKS_TOPIC": TASKS_TOPIC,
+            "GASP_REVIEW_LABELS_TOPIC": "",
+            "GASP_REVIEW_WAIT_S": 5,
             "GASP_MAX_MESSAGE_BYTES": MAX_MESSAGE_BYTES,
             "GASP_BATCH_MESSAGES": self.plan.batch_messages,
             "GASP_SESSION_TIMEOUT_S": self.plan.session_timeout_s,
@@ -159,6 +162,7 @@ class Soak:
             expected,
         )
         checks.check_letters(findings, _records(kafka, DEAD_LETTER_TOPIC), expected, disturbed=bool(self.steps))
+        checks.check_tasks(findings, _records(kafka, TASKS_TOPIC), books.rows(checks.TASKS))
         checks.check_history(findings, books.steps(), expected.ends)
         checks.check_silence(findings, crew.logs())
         findings.wrong += [*chaos.tally.wrong, *crew.unexpected]
@@ -169,6 +173,8 @@ class Soak:
             "read": len(expected.outcomes),
             **report.outcomes(ledger),
             **report.faults(findings),
+            "tasks": findings.tasks,
+            "task_repeats": findings.task_repeats,
             "fenced_writes": report.fenced_writes(crew.logs()),
             **report.blows(chaos.tally, crew),
             "seconds": round(self._seconds(), 1),
@@ -178,17 +184,18 @@ class Soak:
 
 
 def create_topics(kafka: ApacheKafka, partitions: int) -> None:
-    """Make both topics; they take the largest messages of the load."""
+    """Make the topics; they take the largest messages of the load."""
     config = {"max.message.bytes": str(MAX_MESSAGE_BYTES + MESSAGE_FRAME_BYTES)}
-    topics = [NewTopic(TOPIC, partitions, 1, config), NewTopic(DEAD_LETTER_TOPIC, 1, 1, config)]
+    topics = [NewTopic(TOPIC, partitions, 1, config)]
+    topics += [NewTopic(name, 1, 1, config) for name in (DEAD_LETTER_TOPIC, TASKS_TOPIC)]
     with BrokerAdmin(kafka.bootstrap) as admin:
         admin.create_topics(topics)
 
 
-def _attributed(books: Database) -> bool:
-    """Whether no attribution is left; not as long as the database is away."""
+def _drained(books: Database) -> bool:
+    """Whether no attribution and no review task to tell is left; not as long as the database is away."""
     try:
-        return books.open_jobs() == 0
+        return books.open_jobs() == 0 and books.untold_tasks() == 0
     except psycopg.OperationalError:
         return False
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.unit.test_calibration_data import labels, made_up, population, traffic
+from worker.calibration.curve import Curve
 from worker.calibration.guards import MAX_STEP, is_worse, limited
 from worker.calibration.labels import LabelledSentence, Population
 from worker.calibration.recalibrate import InForce, Outcome, Recalibration, recalibrate
@@ -86,7 +87,7 @@ def test_a_long_way_is_gone_in_steps() -> None:
 
 def test_the_threshold_that_is_in_force_already_is_left_alone() -> None:
     first = run(made_up(900, seed=1))
-    again = run(made_up(900, seed=1), in_force=InForce(first.flag_below, first.attribute_below))
+    again = run(made_up(900, seed=1), in_force=InForce(first.flag_below, first.attribute_below, first.curve))
     assert (again.outcome, again.reason, again.flag_below) == (Outcome.UNCHANGED, "reached", first.flag_below)
     assert again.curve == first.curve
 
@@ -96,6 +97,13 @@ def test_a_new_version_may_change_the_attribution_alone() -> None:
     result = run(made_up(900, seed=1), in_force=InForce(first.flag_below, first.flag_below + 5))
     assert (result.outcome, result.flag_below) == (Outcome.NEW, first.flag_below)
     assert result.attribute_below == first.attribute_below
+
+
+def test_a_threshold_without_a_curve_or_with_a_stale_one_gets_a_version_that_gives_probabilities() -> None:
+    first = run(made_up(900, seed=1))
+    for curve in (None, Curve((0.0,), (0.9,))):
+        result = run(made_up(900, seed=1), in_force=InForce(first.flag_below, first.attribute_below, curve))
+        assert (result.outcome, result.flag_below, result.curve) == (Outcome.NEW, first.flag_below, first.curve)
 
 
 def test_what_does_not_beat_the_version_in_force_on_held_out_labels_is_refused() -> None:

@@ -21,6 +21,8 @@ from worker.review.policy import Objective, ReviewPolicy
 LEAST_CHANGE = 0.005
 # Nor is an attribution threshold that moves less than this share of the answers, which would be noise of the quantile.
 LEAST_ATTRIBUTION_CHANGE = 0.05
+# Nor a curve that moves the probability of a sentence by less than this on average.
+LEAST_CURVE_CHANGE = 0.05
 
 Numbers = dict[str, float | int | str | None]
 
@@ -35,10 +37,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The bounds that judge at present, in nats."""
+    """The bounds that judge at present, in nats, and the curve that gives probabilities; None if there is none yet."""
 
     flag_below: float
     attribute_below: float
+    curve: Curve | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def _decide(evidence: _Evidence, numbers: Numbers) -> Recalibration:
     new, old = _held_out(evidence, fitted)
     numbers |= {"held_out_new": new, "held_out_in_force": old, "flag_below_wanted": wanted}
     if between(evidence.population.scores, flag_below, evidence.in_force.flag_below) < LEAST_CHANGE:
-        return _attributed(_kept(Outcome.UNCHANGED, "reached", evidence, fitted, numbers), evidence)
+        return _same_flags(_kept(Outcome.UNCHANGED, "reached", evidence, fitted, numbers), evidence)
     if is_worse(new, old, evidence.policy):
         return _kept(Outcome.REFUSED, "worse_than_in_force", evidence, fitted, numbers)
     return Recalibration(
@@ -153,12 +156,22 @@ def _held_out(evidence: _Evidence, fitted: Fit) -> tuple[float, float]:
     return new, achieved(sample.scores < in_force, sample, evidence.policy)
 
 
-def _attributed(kept: Recalibration, evidence: _Evidence) -> Recalibration:
-    """The same flags; a new version only if another share of the answers than allowed is attributed."""
+def _same_flags(kept: Recalibration, evidence: _Evidence) -> Recalibration:
+    """A new version only if another share of the answers than allowed is attributed, or for the probabilities."""
     bound = attribution_bound(evidence.population, evidence.policy.attribution_share, kept.flag_below)
-    if between(evidence.population.lowest, bound, kept.attribute_below) < LEAST_ATTRIBUTION_CHANGE:
-        return kept
-    return replace(kept, outcome=Outcome.NEW, attribute_below=bound)
+    if between(evidence.population.lowest, bound, kept.attribute_below) >= LEAST_ATTRIBUTION_CHANGE:
+        return replace(kept, outcome=Outcome.NEW, attribute_below=bound)
+    if _curve_change(kept.curve, evidence) >= LEAST_CURVE_CHANGE:
+        return replace(kept, outcome=Outcome.NEW)
+    return kept
+
+
+def _curve_change(fitted: Curve | None, evidence: _Evidence) -> float:
+    """By how much the probability of a sentence of the traffic would change, on average."""
+    present, scores = evidence.in_force.curve, evidence.population.scores
+    if fitted is None or present is None:
+        return 1.0
+    return float(np.abs(fitted.over(scores) - present.over(scores)).mean())
 
 
 def between(scores: Floats, one: float, other: float) -> float:

@@ -20,8 +20,8 @@ from worker.store.outbox import OutboxEvent, Take
 from worker.store.review_tasks import REMOVED
 
 IDLE_LOOK_S = 1.0
-# Longer than an attempt may take; what a worker that died had at hand is told again after this time.
-LEASE_S = 120.0
+# Longer than a step of an attempt may take; what a worker that died had at hand is told again after this time.
+LEASE_S = 45.0
 
 log = structlog.get_logger(__name__)
 
