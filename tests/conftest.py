@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+import structlog
 from hypothesis import settings
 
 from tests.brokers import apache, apache_node, broker, group_on, tansu
@@ -23,3 +27,10 @@ __all__ = [
 # Examples run on shared machines, where a slow one says nothing.
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
+
+
+@pytest.fixture(autouse=True)
+def fresh_logs() -> Iterator[None]:
+    """No test logs into the stream of one before it, which is closed by then."""
+    yield
+    structlog.reset_defaults()

@@ -1,20 +1,16 @@
-"""Worker processes that end as by kill -9 just before or just after one of their steps.
-
-They are forked from a server that has imported the worker, because importing torch costs more than such a life.
-"""
+"""Worker processes that end as by kill -9 just before or just after one of their steps."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from tests.forked import Forked
 from tests.soak.scorer import SoakScorer
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
@@ -26,32 +22,24 @@ from worker.store import Store
 
 PARTS: dict[str, type[Any]] = {part.__name__: part for part in (Store, RecordSink, RecordSource)}
 
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.dying_worker"])
-
 
 @contextmanager
 def dying_worker(
     environment: Mapping[str, str], log: Path, roles: Sequence[Role], step: str | None = None
-) -> Iterator[BaseProcess]:
+) -> Iterator[Forked]:
     """A worker with a scorer that needs no model; killed at the end if it still runs.
 
     ``step`` is where it dies by itself, such as ``before Store.settle`` (None: nowhere).
     """
-    process = _processes.Process(target=_work, args=(dict(environment), log, tuple(roles), step))
-    process.start()
+    process = Forked(_work, (tuple(roles), step), environment, log)
     try:
         yield process
     finally:
         process.kill()
-        process.join()
+        process.wait()
 
 
-def _work(environment: Mapping[str, str], log: Path, roles: Sequence[Role], step: str | None) -> None:
-    with log.open("ab") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    os.environ.update(environment)
+def _work(roles: Sequence[Role], step: str | None) -> None:
     if step is not None:
         _doom(step)
     settings = read_settings()

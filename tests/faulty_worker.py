@@ -1,7 +1,4 @@
-"""`gasp-worker` with a fault of the process itself: ``python -m tests.faulty_worker FAULT run``.
-
-``wedged-poll``: the third poll never returns. ``endless-batch``: the first batch is never scored.
-"""
+"""`gasp-worker` with a fault of the process itself, as lives of a forked process."""
 
 from __future__ import annotations
 
@@ -10,13 +7,13 @@ import threading
 
 from gasp_core.grounding import AnswerGrounding
 from gasp_core.scorer import GroundingScorer
+from tests.forked import run_command
 from worker.broker.source import RecordSource
-from worker.cli import main
 from worker.records import Record
 
 
-def wedge_the_poll() -> None:
-    """Let the thread that polls hang for ever."""
+def wedged_worker(*arguments: str) -> None:
+    """The third poll never returns."""
     polls = 0
     poll = RecordSource.poll
 
@@ -28,10 +25,11 @@ def wedge_the_poll() -> None:
         return poll(self, timeout_s, max_records)
 
     RecordSource.poll = wedged  # type: ignore[method-assign]
+    run_command(*arguments)
 
 
-def score_for_ever() -> None:
-    """Let the thread that scores hang for ever."""
+def endless_worker(*arguments: str) -> None:
+    """The first batch is never scored."""
 
     def endless(*_: object) -> list[AnswerGrounding]:
         print("scoring", file=sys.stderr, flush=True)
@@ -39,10 +37,4 @@ def score_for_ever() -> None:
         return []
 
     GroundingScorer.score = endless  # type: ignore[assignment,method-assign]
-
-
-FAULTS = {"wedged-poll": wedge_the_poll, "endless-batch": score_for_ever}
-
-if __name__ == "__main__":
-    FAULTS[sys.argv.pop(1)]()
-    main()
+    run_command(*arguments)

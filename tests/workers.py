@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from psycopg.rows import dict_row
 
 from tests.brokers import Broker
 from tests.exchanges import exchange
+from tests.forked import Forked, run_command
 from worker.broker.sink import RecordSink
 from worker.replay import replay_file
 
@@ -39,7 +40,7 @@ def wait_until(condition: Callable[[], object], *, what: str, deadline_s: float 
 class Worker:
     """One worker process. Its log is kept for the message of a failing test."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
     log: Path
 
     def end(self, number: signal.Signals) -> int:
@@ -94,14 +95,14 @@ class Deployment:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
-        return subprocess.run(
-            [WORKER, *arguments],
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
+        log = self.directory / f"command-{time.monotonic_ns()}.log"
+        process = Forked(run_command, arguments, self.environment(), log)
+        try:
+            status = process.wait(DEADLINE_S)
+        finally:
+            process.kill()
+        texts = (path.read_text(encoding="utf-8") for path in (log.with_suffix(".out"), log))
+        return subprocess.CompletedProcess(["gasp-worker", *arguments], status, *texts)
 
     def send(self, first: int, count: int) -> None:
         """Log exchanges that differ from those with other numbers."""
@@ -115,12 +116,11 @@ class Deployment:
 
     @contextmanager
     def worker(
-        self, roles: str = "consume,attribute,jobs", program: Sequence[str | Path] = (WORKER,)
+        self, roles: str = "consume,attribute,jobs", life: Callable[..., None] = run_command
     ) -> Iterator[Worker]:
-        """A running worker; killed at the end if it still runs. ``program`` may be a variation of the command."""
+        """A running worker; killed at the end if it still runs. ``life`` may be a variation of the command."""
         log = self.directory / f"worker-{time.monotonic_ns()}.log"
-        with log.open("wb") as file:
-            process = subprocess.Popen([*program, "run", "--roles", roles], env=self.environment(), stderr=file)
+        process = Forked(life, ("run", "--roles", roles), self.environment(), log)
         try:
             yield Worker(process, log)
         finally:

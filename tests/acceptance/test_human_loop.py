@@ -141,8 +141,7 @@ def test_a_kill_between_any_two_steps_of_the_loop_loses_no_task_and_no_label(
 
     def die(step: str, roles: tuple[Role, ...]) -> None:
         with dying_worker(deployment.environment(), log, roles, step) as process:
-            process.join(60)
-            assert process.exitcode == -signal.SIGKILL, f"{step}: not reached"
+            assert process.wait(60) == -signal.SIGKILL, f"{step}: not reached"
 
     def done(roles: tuple[Role, ...], condition: Callable[[], object], what: str) -> None:
         with dying_worker(deployment.environment(), log, roles):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from tests.acceptance.test_bad_inputs import letters_of
 from tests.bars import bar
 from tests.brokers import Broker
 from tests.exchanges import exchange
+from tests.faulty_worker import endless_worker, wedged_worker
 from tests.workers import Deployment, wait_until
 from worker.broker.sink import RecordSink
 from worker.embedded.guarded import free_port
@@ -33,10 +33,6 @@ STOP_WITHIN_S = 30.0
 RESUME_WITHIN_S = 30.0
 OUTAGE_S = bar(300, 15)
 MIB = 1024 * 1024
-
-
-def faulty(fault: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "tests.faulty_worker", fault)
 
 
 def get(port: int, path: str) -> tuple[int, str]:
@@ -56,7 +52,7 @@ def test_a_worker_whose_poll_thread_wedges_is_ended_so_that_it_can_be_started_an
 ) -> None:
     deployment = deploy(tansu, wedged_after_s=5)
     deployment.send(0, 8)
-    with deployment.worker(program=faulty("wedged-poll")) as worker:
+    with deployment.worker(life=wedged_worker) as worker:
         assert worker.process.wait(90) == 70
         assert worker.events("wedged") == 1
     with deployment.worker():
@@ -68,7 +64,7 @@ def test_a_stop_in_a_batch_that_does_not_end_abandons_it_and_leaves_within_the_g
 ) -> None:
     deployment = deploy(tansu)
     deployment.send(0, 4)
-    with deployment.worker(program=faulty("endless-batch")) as worker:
+    with deployment.worker(life=endless_worker) as worker:
         wait_until(lambda: "scoring" in worker.log.read_text(), what="the batch")
         asked_at = time.monotonic()
         assert worker.end(signal.SIGTERM) == 0
@@ -82,7 +78,7 @@ def test_a_stop_in_a_batch_that_does_not_end_abandons_it_and_leaves_within_the_g
 def test_a_second_signal_ends_a_worker_at_once(tansu: Broker, deploy: Deploy) -> None:
     deployment = deploy(tansu)
     deployment.send(0, 4)
-    with deployment.worker(program=faulty("endless-batch")) as worker:
+    with deployment.worker(life=endless_worker) as worker:
         wait_until(lambda: "scoring" in worker.log.read_text(), what="the batch")
         worker.process.send_signal(signal.SIGTERM)
 
