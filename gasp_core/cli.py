@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -13,12 +15,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gasp_core.detector import GASP, GROUP, Detection, SentenceResult
 from gasp_core.errors import GaspError
+from gasp_core.evaluation.data import is_labelled_answers
 from gasp_core.items import read_items, require_writable, write_records
 from gasp_core.labelled import read_labelled
 from gasp_core.metrics import evaluate
 from gasp_core.packaged import PACKAGED_MODEL
 from gasp_core.sentence_scores import Feature
 from gasp_core.version import __version__
+
+if TYPE_CHECKING:
+    from gasp_core.evaluation.run import Watch
+
+T = TypeVar("T")
+
+# Headings of the options of eval that are for one kind of file.
+RESULTS = "For a file of results"
+ANSWERS = "For a file of labelled answers"
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grounding scores for the sentences of RAG answers.")
 
@@ -85,15 +97,96 @@ def detect(
 
 @app.command("eval")
 def evaluate_file(
+    context: typer.Context,
+    source: Annotated[
+        Path | None,
+        typer.Argument(help="A file of labelled answers (.jsonl), or of results with labels (.jsonl, .csv)."),
+    ] = None,
     *,
-    source: Annotated[Path, typer.Option("--input", help="A .jsonl or .csv file of results with labels.")],
-    label_col: Annotated[str, typer.Option(help="The column with 1 for unsupported, 0 for grounded.")] = "label",
-    score_col: Annotated[str, typer.Option(help="The column with the sensitivity: low is suspect.")] = "sensitivity",
-    threshold: Annotated[float | None, typer.Option(help="Also measure flagging what is below.")] = None,
+    source_option: Annotated[Path | None, typer.Option("--input", help="The same file, named by an option.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of lines.")] = False,
+    label_col: Annotated[
+        str, typer.Option(help="The column with 1 for unsupported, 0 for grounded.", rich_help_panel=RESULTS)
+    ] = "label",
+    score_col: Annotated[
+        str, typer.Option(help="The column with the sensitivity: low is suspect.", rich_help_panel=RESULTS)
+    ] = "sensitivity",
+    threshold: Annotated[
+        float | None, typer.Option(help="Also measure flagging what is below.", rich_help_panel=RESULTS)
+    ] = None,
+    detector: Annotated[
+        str, typer.Option(help="Detectors by name, with commas between.", rich_help_panel=ANSWERS)
+    ] = "",
+    model: Annotated[
+        str, typer.Option(help="A causal language model by hub name or folder.", rich_help_panel=ANSWERS)
+    ] = PACKAGED_MODEL,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.", rich_help_panel=ANSWERS)] = "auto",
+    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.", rich_help_panel=ANSWERS)] = "auto",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Answers to take, drawn at random.", rich_help_panel=ANSWERS)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For all that is left to chance.", rich_help_panel=ANSWERS)] = 0,
+    resamples: Annotated[
+        int, typer.Option(min=1, help="Resamples of sources that intervals are made of.", rich_help_panel=ANSWERS)
+    ] = 1_000,
+    any_scorer: Annotated[
+        bool,
+        typer.Option(
+            "--any-scorer", help="Use coefficients for scores that they were not fitted to.", rich_help_panel=ANSWERS
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="A .png file for curves and histograms.", rich_help_panel=ANSWERS)
+    ] = None,
+    attribution: Annotated[
+        bool,
+        typer.Option("--attribution", help="Compare supporting chunks with best matches.", rich_help_panel=ANSWERS),
+    ] = False,
 ) -> None:
-    """Measure how well the scores in a labelled file find what is unsupported."""
-    labelled = read_labelled(source, label_column=label_col, score_column=score_col)
+    """Measure how well scores in a file of results, or detectors on labelled answers, find what is unsupported."""
+    path = _one_path(source, source_option)
+    if not is_labelled_answers(path):
+        _refuse_options(context, ANSWERS, "a file of results")
+        _evaluate_results(path, label_col, score_col, threshold, as_json=as_json)
+        return
+    _refuse_options(context, RESULTS, "a file of labelled answers")
+    from gasp_core.evaluation.command import Wish, evaluate_answers  # imports torch, which --help can spare
+    from gasp_core.evaluation.run import Design
+
+    wish = Wish(
+        detectors=tuple(name.strip() for name in detector.split(",") if name.strip()),
+        model=model,
+        device=device,
+        dtype=dtype,
+        design=Design(limit=limit, seed=seed, n_resamples=resamples, any_scorer=any_scorer),
+        plot=plot,
+        attribution=attribution,
+        as_json=as_json,
+    )
+    for line in evaluate_answers(path, wish, _watching):
+        typer.echo(line)
+
+
+def _one_path(argument: Path | None, option: Path | None) -> Path:
+    path = argument or option
+    if path is None or (argument is not None and option is not None):
+        raise typer.BadParameter("name one file")
+    return path
+
+
+def _refuse_options(context: typer.Context, panel: str, what: str) -> None:
+    """Say so if an option was given that means nothing for this file."""
+    for parameter in context.command.params:
+        origin = context.get_parameter_source(parameter.name or "")
+        given = origin is not None and origin.name == "COMMANDLINE"
+        if given and getattr(parameter, "rich_help_panel", None) == panel:
+            raise typer.BadParameter(f"{parameter.opts[0]} is of no use: it is {what}")
+
+
+def _evaluate_results(
+    path: Path, label_column: str, score_column: str, threshold: float | None, *, as_json: bool
+) -> None:
+    labelled = read_labelled(path, label_column=label_column, score_column=score_column)
     suspicions = [-score for score in labelled.scores]
     # A suspicion counts from its threshold on, a sensitivity is flagged below its own: the next number makes it strict.
     at_least = None if threshold is None else math.nextafter(-threshold, math.inf)
@@ -111,6 +204,17 @@ def _detect_all(detector: GASP, items: list[dict[str, Any]]) -> list[Detection]:
             detections += detector.detect_batch(items[start : start + GROUP])
             progress.update(task, completed=len(detections))
     return detections
+
+
+@contextmanager
+def _watching(description: str) -> Iterator[Watch]:
+    """Show how far a task is."""
+    with _progress() as progress:
+
+        def watch(items: Iterable[T], total: int) -> Iterable[T]:
+            return progress.track(items, total=total, description=description)
+
+        yield watch
 
 
 def _progress() -> Progress:

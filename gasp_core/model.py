@@ -1,4 +1,4 @@
-"""The language model that scores. The only module that imports transformers.
+"""The language model that scores, and how any model is loaded.
 
 Loads safetensors weights only and runs no code that comes with a model.
 """
@@ -21,7 +21,8 @@ from gasp_core.errors import ModelNotFound, ModelUnsupported
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""What no tokenizer knows."""
 
 # Models without a stated window (state-space models, ALiBi) are read up to here.
 UNSTATED_WINDOW_TOKENS = 32_768
@@ -54,7 +55,7 @@ class LanguageModel:
         """Tokenise without special tokens."""
         # The backend is called directly: the wrapper warns about long texts, which are our daily bread. It knows no
         # lone surrogates; each is one character, so that offsets stay right.
-        encoded = self.tokenizer.backend_tokenizer.encode(_SURROGATE.sub("\ufffd", text), add_special_tokens=False)
+        encoded = self.tokenizer.backend_tokenizer.encode(SURROGATE.sub("\ufffd", text), add_special_tokens=False)
         return Encoding(ids=encoded.ids, spans=encoded.offsets)
 
     def beginning(self) -> list[int]:
@@ -94,14 +95,14 @@ def load_model(name: str, *, device: str = "auto", dtype: str = "auto", revision
 
     Raises ModelNotFound or ModelUnsupported, each saying what to do.
     """
-    place = _device(name, device)
+    place = device_of(name, device)
     kind = _dtype(name, dtype, place)
-    with _quiet():
-        tokenizer = _load_tokenizer(name, revision)
+    with quiet():
+        tokenizer = load_tokenizer(name, revision)
         network = _load_network(name, revision, kind).to(place).eval()
     model = LanguageModel(
         name=Path(name).name if Path(name).is_dir() else name,
-        revision=_fingerprint(Path(name)) if Path(name).is_dir() else _commit(network),
+        revision=fingerprint(Path(name)) if Path(name).is_dir() else commit(network),
         dtype=str(kind).removeprefix("torch."),
         device=place,
         window=_window(network.config),
@@ -120,7 +121,7 @@ def convert_gguf(gguf: Path, folder: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     # The GGUF reader has a progress bar of its own that no setting of transformers reaches.
-    with _quiet(), redirect_stderr(io.StringIO()):
+    with quiet(), redirect_stderr(io.StringIO()):
         tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), gguf_file=gguf.name)
         source: Any = AutoModelForCausalLM.from_pretrained(str(gguf.parent), gguf_file=gguf.name, dtype=torch.float32)
         settings = source.config.to_dict()
@@ -133,7 +134,19 @@ def convert_gguf(gguf: Path, folder: Path) -> None:
         tokenizer.save_pretrained(str(folder))
 
 
-def _device(name: str, device: str) -> torch.device:
+@contextmanager
+def attending_by(network: Any, name: str) -> Iterator[None]:  # noqa: ANN401 - transformers' own dynamic type
+    """Have a network attend by transformers' implementation ``name`` for as long as this lasts."""
+    before = network.config._attn_implementation  # noqa: SLF001 - there is a setter, but nothing public to read
+    network.set_attn_implementation(name)
+    try:
+        yield
+    finally:
+        network.set_attn_implementation(before)
+
+
+def device_of(name: str, device: str) -> torch.device:
+    """The device for the model of that name; ``auto`` is CUDA if there is any. Raises ModelUnsupported."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -153,13 +166,14 @@ def _dtype(name: str, dtype: str, place: torch.device) -> torch.dtype:
     return DTYPES[dtype]
 
 
-def _load_tokenizer(name: str, revision: str | None) -> Any:  # noqa: ANN401 - transformers' own dynamic type
+def load_tokenizer(name: str, revision: str | None) -> Any:  # noqa: ANN401 - transformers' own dynamic type
+    """The fast tokenizer of a model. Raises ModelNotFound, and ModelUnsupported if it has none."""
     from transformers import AutoTokenizer  # here and below: seconds to import, which --help need not wait for
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=False)
     except (OSError, ValueError) as error:
-        raise _load_error(name, error) from error
+        raise load_error(name, error) from error
     if not tokenizer.is_fast:
         raise ModelUnsupported(name, "its tokenizer gives no character offsets; choose a model with a fast tokenizer")
     return tokenizer
@@ -173,22 +187,23 @@ def _load_network(name: str, revision: str | None, kind: torch.dtype) -> Any:  #
             name, revision=revision, dtype=kind, use_safetensors=True, trust_remote_code=False
         )
     except (OSError, ValueError) as error:
-        raise _load_error(name, error) from error
+        raise load_error(name, error) from error
 
 
-def _load_error(name: str, error: Exception) -> ModelNotFound | ModelUnsupported:
+def load_error(name: str, error: Exception, kind: str = "a causal language model") -> ModelNotFound | ModelUnsupported:
+    """What to raise for an error of transformers: what is wrong with the model of that name, and what to do."""
     folder = Path(name)
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             return ModelNotFound(name, "the folder holds no config.json; give the folder that holds the model's files")
         if not any(folder.glob("*.safetensors")):
             return ModelUnsupported(name, "the folder holds no .safetensors weights; no other format is loaded")
-        return ModelUnsupported(name, f"cannot be loaded as a causal language model ({type(error).__name__})")
+        return ModelUnsupported(name, f"cannot be loaded as {kind} ({type(error).__name__})")
     if isinstance(error, OSError):
         return ModelNotFound(
             name, "no such folder, and no such model in the local cache or the hub (or it has no safetensors weights)"
         )
-    return ModelUnsupported(name, f"cannot be loaded as a causal language model ({type(error).__name__})")
+    return ModelUnsupported(name, f"cannot be loaded as {kind} ({type(error).__name__})")
 
 
 def _window(config: Any) -> int:  # noqa: ANN401 - as above
@@ -218,11 +233,12 @@ def _check_head(model: LanguageModel) -> None:
         raise ModelUnsupported(model.name, "its logits are not a known function of its hidden states; choose another")
 
 
-def _commit(network: Any) -> str:  # noqa: ANN401 - as above
+def commit(network: Any) -> str:  # noqa: ANN401 - as above
+    """The revision at which a model was taken from the hub."""
     return str(getattr(network.config, "_commit_hash", None) or "unknown")
 
 
-def _fingerprint(folder: Path) -> str:
+def fingerprint(folder: Path) -> str:
     """Name the weights in a local folder: a hash of its small files and of samples of its tensors.
 
     Samples, because reading 15 GB at every start would cost more than it tells; a fine-tuned model differs in
@@ -243,7 +259,7 @@ def _fingerprint(folder: Path) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence transformers' progress bars and advice while loading, and leave its settings as they were."""
     from transformers.utils import logging as settings
 

@@ -34,6 +34,7 @@ from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, no_rem
 from gasp_core.refusals import is_refusal
 from gasp_core.sentences import split_answer
 from gasp_core.template import PLAIN, PromptTemplate
+from gasp_core.tokens import AnswerTokens, WindowScores, answer_tokens, no_tokens
 
 # Raised whenever segmentation, passes or aggregation change what a score means.
 METHOD_VERSION = "gasp-2"
@@ -121,6 +122,10 @@ class GroundingScorer:
         results = self._score(exchanges, each_pair if self._pairs is Pairs.ALL else each_group, method)
         return self._with_top_pairs(exchanges, results) if self._pairs is Pairs.TOP else results
 
+    def score_tokens(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerTokens]:
+        """What ``score`` gives, with the scores of the tokens that it was averaged from. Takes no pairs."""
+        return self._score_tokens(exchanges, no_removals if method is Method.TWO_PASS else each_group, method)
+
     def within(self, limits: Limits) -> Self:
         """The same scorer under other limits; it shares the model."""
         other = copy.copy(self)
@@ -136,10 +141,13 @@ class GroundingScorer:
         return results
 
     def _score(self, exchanges: Sequence[Exchange], removals: Removals, method: Method) -> list[AnswerGrounding]:
+        return [answer.grounding for answer in self._score_tokens(exchanges, removals, method)]
+
+    def _score_tokens(self, exchanges: Sequence[Exchange], removals: Removals, method: Method) -> list[AnswerTokens]:
         prepared = [self._prepare(exchange, removals, method) for exchange in exchanges]
         work = [item for item in prepared if isinstance(item, _Work)]
         scored = iter(self._run_in_memory(work, method))
-        return [item if isinstance(item, AnswerGrounding) else next(scored) for item in prepared]
+        return [no_tokens(item) if isinstance(item, AnswerGrounding) else next(scored) for item in prepared]
 
     def _prepare(self, exchange: Exchange, removals: Removals, method: Method) -> _Work | AnswerGrounding:
         sentences = split_answer(exchange.answer)
@@ -167,7 +175,7 @@ class GroundingScorer:
             return _listed(sentences, members, skips, chunks, method, plans[0].truncation, AnswerSkip.NOTHING_TO_SCORE)
         return _Work(exchange, sentences, chunks, plans, members)
 
-    def _run_in_memory(self, work: Sequence[_Work], method: Method) -> list[AnswerGrounding]:
+    def _run_in_memory(self, work: Sequence[_Work], method: Method) -> list[AnswerTokens]:
         try:
             return self._run(work, method)
         except Exception as error:
@@ -179,46 +187,33 @@ class GroundingScorer:
         raise ModelOutOfMemory(self._model.name, f"{len(work)} exchanges at once do not fit {self._model.device}")
 
     @torch.inference_mode()
-    def _run(self, work: Sequence[_Work], method: Method) -> list[AnswerGrounding]:
+    def _run(self, work: Sequence[_Work], method: Method) -> list[AnswerTokens]:
         if not work:
             return []
         states = iter(self._passes.answer_states([plan for item in work for plan in item.plans]))
         results = []
         for item in work:
-            windows = [self._window(item, plan, next(states)) for plan in item.plans]
-            sentences = tuple(_best_window(versions) for versions in zip(*windows, strict=True))
+            windows = [self._token_scores(plan, next(states)) for plan in item.plans]
+            versions = [_window(item, plan, scores) for plan, scores in zip(item.plans, windows, strict=True)]
+            sentences = tuple(_best_window(sentence) for sentence in zip(*versions, strict=True))
             # Only non-finite numbers can still leave an answer without a score here.
             scored = any(sentence.gap is not None for sentence in sentences)
-            results.append(
-                AnswerGrounding(
-                    method=method,
-                    sentences=sentences,
-                    chunks=item.chunks,
-                    truncation=item.plans[0].truncation,
-                    skip_reason=None if scored else AnswerSkip.NOTHING_TO_SCORE,
-                    n_windows=len(item.plans),
-                )
+            grounding = AnswerGrounding(
+                method=method,
+                sentences=sentences,
+                chunks=item.chunks,
+                truncation=item.plans[0].truncation,
+                skip_reason=None if scored else AnswerSkip.NOTHING_TO_SCORE,
+                n_windows=len(item.plans),
             )
+            results.append(answer_tokens(grounding, item.plans[0].answer_spans, item.members, windows))
         return results
 
-    def _window(self, item: _Work, plan: Plan, states: Tensor) -> list[SentenceGrounding]:
-        """Every sentence by one window of the context."""
+    def _token_scores(self, plan: Plan, states: Tensor) -> WindowScores:
         answer_ids = torch.tensor(plan.answer_ids, device=self._model.device)
         log_probabilities, divergences = token_scores(self._model.logits, self._model.vocabulary, states, answer_ids)
         # Averaging is done where the many small steps cost nothing.
-        log_probabilities, divergences = log_probabilities.cpu(), divergences.cpu()
-        return [
-            sentence_grounding(
-                index,
-                sentence,
-                tokens,
-                plan=plan,
-                chunks=item.chunks,
-                log_probabilities=log_probabilities,
-                divergences=divergences,
-            )
-            for index, (sentence, tokens) in enumerate(zip(item.sentences, item.members, strict=True))
-        ]
+        return WindowScores(log_probabilities.cpu(), divergences.cpu())
 
     def _with_top_pairs(
         self, exchanges: Sequence[Exchange], results: Sequence[AnswerGrounding]
@@ -280,6 +275,22 @@ def _answer_skip(exchange: Exchange, sentences: Sequence[Sentence], chunks: Sequ
     if all(is_refusal(exchange.answer[sentence.start : sentence.end]) for sentence in sentences):
         return AnswerSkip.REFUSAL
     return None
+
+
+def _window(item: _Work, plan: Plan, scores: WindowScores) -> list[SentenceGrounding]:
+    """Every sentence by one window of the context."""
+    return [
+        sentence_grounding(
+            index,
+            sentence,
+            tokens,
+            plan=plan,
+            chunks=item.chunks,
+            log_probabilities=scores.log_probabilities,
+            divergences=scores.divergences,
+        )
+        for index, (sentence, tokens) in enumerate(zip(item.sentences, item.members, strict=True))
+    ]
 
 
 def _best_window(versions: Sequence[SentenceGrounding]) -> SentenceGrounding:

@@ -29,12 +29,14 @@ from schemas.dead_letter import RejectReason
 from worker.claims import GapReason, OffsetGap
 from worker.judge import Threshold
 from worker.review.channels import CHANNELS
+from worker.second_opinion.opinion import Label
 from worker.settlement import Outcome, Settled
 from worker.store.leases import Backlog
 
 # Label values where a fact has no name of its own.
 NO_REASON = "none"
 DEFAULT_APP = "default"
+NO_OPINION = "failed"
 
 STAGE_BUCKETS_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 BATCH_BUCKETS_MESSAGES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
@@ -85,6 +87,7 @@ class Metrics:
         self._define_faults()
         self._define_judgement()
         self._define_outbox()
+        self._define_opinions()
         self._begin_at_zero()
         ProcessCollector(registry=self._registry)
 
@@ -218,7 +221,17 @@ class Metrics:
             registry=self._registry,
         )
 
+    def _define_opinions(self) -> None:
+        self._opinions = Counter(
+            "gasp_second_opinions_total",
+            "Flagged sentences that a second opinion was given on, by its label; failed where none came of it.",
+            ("label",),
+            registry=self._registry,
+        )
+
     def _begin_at_zero(self) -> None:
+        for label in (*Label, NO_OPINION):
+            self._opinions.labels(label)
         self.outbox_backlogs({})
         for channel in CHANNELS:
             for outcome in OutboxOutcome:
@@ -312,6 +325,10 @@ class Metrics:
     def outbox_settled(self, channel: str, outcome: OutboxOutcome, events: int) -> None:
         """So many events of a channel were settled for good."""
         self._outbox_settled.labels(channel, outcome).inc(events)
+
+    def second_opinion(self, label: Label | None) -> None:
+        """A second opinion was stored; None: one was given up."""
+        self._opinions.labels(NO_OPINION if label is None else label).inc()
 
     def thresholds(self, in_force: Mapping[str | None, Threshold]) -> None:
         """These thresholds are in force, by app (None: every app without its own); others no longer are."""

@@ -6,7 +6,7 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
@@ -40,6 +40,8 @@ from worker.review.relays import relaying
 from worker.schedule import scheduled_jobs
 from worker.schema import require_current_schema
 from worker.scoring import AnswerScorer, Scoring
+from worker.second_opinion.asking import Asking
+from worker.second_opinion.opened import Workplace, second_opinions
 from worker.seeds import ATTRIBUTE_BELOW_NATS, FLAG_BELOW_NATS, NOTE
 from worker.settings import Settings
 from worker.settlement import Settled
@@ -188,23 +190,42 @@ def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settl
     )
     rescoring = Rescoring(store=worker.store, scoring=scoring, scorer_id=worker.scorer_id, terms=terms)
     patience = Patience(worker.stop, worker.instruments, part="engine", within_s=settings.work_timeout_s)
-    engine = Engine[Settled](
-        attribution.run if Role.ATTRIBUTE in roles else None,
-        settings.attribution_share,
-        (rescoring.run,) if Role.ATTRIBUTE in roles else (),
-        grace_s=worker.stop.remaining_s,
-        beat=patience.beat,
-    )
-    with engine:
-        _started(worker.instruments, roles, worker.owner, worker.scorer.identity.label)
-        if Role.CONSUME in roles:
-            _consume(worker, scoring, engine, patience, on_settled)
-        else:
-            _wait(engine, worker.stop)
-    if engine.abandoned:
-        attribution.release()
-        rescoring.release()
+    attributes = Role.ATTRIBUTE in roles
+    with _asking(worker, scoring) if attributes else nullcontext(()) as asking:
+        behind: tuple[Asking | Rescoring, ...] = (*asking, rescoring)
+        engine = Engine[Settled](
+            attribution.run if attributes else None,
+            settings.attribution_share,
+            tuple(work.run for work in behind) if attributes else (),
+            grace_s=worker.stop.remaining_s,
+            beat=patience.beat,
+        )
+        with engine:
+            _started(worker.instruments, roles, worker.owner, worker.scorer.identity.label)
+            if Role.CONSUME in roles:
+                _consume(worker, scoring, engine, patience, on_settled)
+            else:
+                _wait(engine, worker.stop)
+        if engine.abandoned:
+            attribution.release()
+            for work in behind:
+                work.release()
     return not engine.abandoned
+
+
+def _asking(worker: _Worker, scoring: Scoring) -> AbstractContextManager[tuple[Asking, ...]]:
+    """What asks for second opinions, if anything does."""
+    return second_opinions(
+        Workplace(
+            settings=worker.settings,
+            store=worker.store,
+            scoring=scoring,
+            scorer_id=worker.scorer_id,
+            owner=worker.owner,
+            stop=worker.stop,
+            instruments=worker.instruments,
+        )
+    )
 
 
 def _consume(

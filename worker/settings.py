@@ -14,12 +14,13 @@ from gasp_core.packaged import PACKAGED_MODEL
 from schemas.interaction import MAX_APP_CHARS
 from worker.errors import SettingsError
 from worker.review.channels import ReviewChannels
+from worker.second_opinion.choice import SecondOpinionChoice
 from worker.security import KafkaSecurity
 
 PREFIX = "GASP_"
 
 
-class Settings(KafkaSecurity, ReviewChannels, BaseSettings):
+class Settings(KafkaSecurity, ReviewChannels, SecondOpinionChoice, BaseSettings):
     """Everything an operator may set. Each field is the environment variable ``GASP_<FIELD>``."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)

@@ -61,7 +61,7 @@ GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_d
     contradicting_passage, contradicting_drop) ON sentences TO gasp_worker;
 GRANT INSERT ON chunk_attributions TO gasp_worker;
 GRANT SELECT, INSERT, DELETE ON ledger, offset_gaps TO gasp_worker;
-GRANT SELECT, INSERT, UPDATE ON partition_offsets, review_paces, outbox TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE ON partition_offsets, review_paces, outbox, second_opinions TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (state, closed_at) ON review_tasks TO gasp_worker;
 GRANT SELECT, INSERT ON review_sentences TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON attribution_jobs, rescore_jobs, job_runs TO gasp_worker;
@@ -76,7 +76,7 @@ GRANT SELECT ON v_review_consensus, v_review_labels TO gasp_worker, gasp_reviewe
 -- Readers. A view reads its tables with the rights of the owner, so that they need none on the tables.
 GRANT SELECT ON v_sentences, v_flagged_sentences, v_interactions, v_ingest_lag, v_dead_letters, v_offset_gaps, v_job_runs
     TO gasp_reviewer, gasp_dashboard;
-GRANT SELECT ON v_reviewer_agreement TO gasp_reviewer, gasp_dashboard;
+GRANT SELECT ON v_reviewer_agreement, v_second_opinions TO gasp_reviewer, gasp_dashboard;
 GRANT SELECT ON v_rates_5m, v_rates_1d, v_chunk_usage, v_review_queue, v_threshold_history, v_calibration_runs, v_quality
     TO gasp_reviewer, gasp_dashboard;
 

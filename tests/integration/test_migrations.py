@@ -25,6 +25,7 @@ from worker.embedded.databases import drop_database
 from worker.review.allowance import UsualDay
 from worker.review.policy import DEFAULT_POLICY, Objective
 from worker.schema import require_current_schema
+from worker.second_opinion.opinion import Label
 from worker.settlement import Outcome
 from worker.store import Store, StoreNotReady, open_store
 from worker.store.tables import METADATA
@@ -227,10 +228,11 @@ def test_no_floating_point_column_takes_a_number_that_is_not_finite(
     job = store.claim_job("w", scorer_id, 60, 3)
     assert job is not None
     assert store.finish_job(job, attributed([0.01], [[0.3, -0.2]]))
+    assert store.queue_opinions(scorer_id, "another", daily=1, limit=1) == 1
     store.set_review_policy(DEFAULT_POLICY)
     store.set_review_pace("shop", scorer_id, UsualDay(1.0, 1.0, 1.0))
     columns = [(row["table_name"], row["column_name"]) for row in rows(database_url, _FLOATS)]
-    assert len(columns) == 23
+    assert len(columns) == 25
     for table, column in columns:
         with pytest.raises(psycopg.errors.CheckViolation) as raised:
             rows(database_url, f"UPDATE {table} SET {column} = '{number}'")
@@ -247,6 +249,7 @@ def test_no_floating_point_column_takes_a_number_that_is_not_finite(
         ("ck_ledger_outcome", Outcome),
         ("ck_offset_gaps_reason", GapReason),
         ("ck_review_policies_objective", Objective),
+        ("ck_second_opinions_label", Label),
     ],
 )
 def test_the_words_that_the_database_takes_are_the_words_of_the_code(

@@ -36,6 +36,7 @@ from worker.retention import apply_retention
 from worker.review.pacing import review_paces
 from worker.review.policy import DEFAULT_POLICY
 from worker.schema import require_current_schema
+from worker.second_opinion.opinion import Label, Opinion
 from worker.store import Store, StoreNotReady, open_store
 from worker.store.calibration_runs import CalibrationRun
 from worker.store.outbox import Take, TopicEnds
@@ -186,6 +187,7 @@ def work(owner: str) -> None:
         scorer_id = consume(store)
         tell(store)
         attribute(store, scorer_id)
+        ask_again(store, scorer_id)
         rescore(store)
         learn(store, scorer_id)
         hear(store)
@@ -225,6 +227,14 @@ def attribute(store: Store, scorer_id: int) -> None:
     assert job is not None
     assert store.retry_job(job, "for tests", 60)
     assert (store.backlog().done, store.backlog().waiting) == (1, 2)
+
+
+def ask_again(store: Store, scorer_id: int) -> None:
+    """A second opinion on the flagged sentence of each attributed answer."""
+    while store.queue_opinions(scorer_id, "another", daily=10, limit=10):
+        job = store.claim_opinion("worker-1", "another", 60, 3)
+        assert job is not None
+        assert store.finish_opinion(job, Opinion(Label.PARTLY, 0.75, "another"))
 
 
 def rescore(store: Store) -> None:
@@ -355,6 +365,7 @@ def test_a_reader_reads_every_view(owner: str, role: str) -> None:
         job = store.claim_job("worker-1", scorer_id, 60, 3)
         assert job is not None
         assert store.finish_job(job, attributed(GAPS, [[0.4, -0.2], [0.3, 0.1]]))
+        ask_again(store, scorer_id)
         learn(store, scorer_id)
         hear(store)
     views = [row["relname"] for row in rows(owner, RELATIONS) if row["is_view"] and row["relname"] != ENTRY]

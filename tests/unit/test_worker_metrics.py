@@ -30,6 +30,7 @@ UNIT_WORDS = {
     "jobs": "jobs",
     "events": "events",
     "events_total": "events",
+    "opinions_total": "opinion",
     "runs": "runs",
     "rebalances_total": "rebalances",
     "retries_total": "retries",

@@ -19,6 +19,7 @@ from worker.review.agreement import Vote
 from worker.review.allowance import Allowance, UsualDay
 from worker.review.label_settlement import LabelSettlement
 from worker.review.policy import ReviewPolicy
+from worker.second_opinion.opinion import Opinion
 from worker.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import (
     calibration_runs,
@@ -31,6 +32,7 @@ from worker.store import (
     labels,
     leases,
     offsets,
+    opinions,
     outbox,
     paces,
     policies,
@@ -354,7 +356,32 @@ class Store:
         with transaction(self._engine) as connection:
             return leases.backlog(connection, rescoring.RescoreJob.table)
 
-    # --- jobs of either kind ---
+    # --- second opinions ---
+
+    def queue_opinions(self, scorer_id: int, verifier: str, *, daily: int, limit: int) -> int:
+        """Queue the lowest flagged sentences of lately attributed answers that the verifier was never asked about.
+
+        At most ``limit``, and at most ``daily`` on one day (UTC); returns how many.
+        """
+        return transact(
+            self._engine,
+            lambda connection: opinions.queue_opinions(connection, scorer_id, verifier, daily=daily, limit=limit),
+        )
+
+    def claim_opinion(self, owner: str, verifier: str, lease_s: float, max_attempts: int) -> opinions.OpinionJob | None:
+        """Lease the verifier's due sentence with the lowest score for ``lease_s`` seconds; None if none is due.
+
+        One that was started ``max_attempts`` times without an end is failed instead.
+        """
+        with transaction(self._engine) as connection:
+            return opinions.claim_opinion(connection, owner, verifier, lease_s=lease_s, max_attempts=max_attempts)
+
+    def finish_opinion(self, job: opinions.OpinionJob, opinion: Opinion) -> bool:
+        """Store the opinion and close the job. False, with nothing written, if the lease was lost."""
+        with transaction(self._engine) as connection:
+            return opinions.finish_opinion(connection, job, opinion)
+
+    # --- jobs of any kind ---
 
     def retry_job(self, job: leases.Job, error: str, run_after_s: float) -> bool:
         """Put the job back, to be tried again after ``run_after_s`` seconds. False if the lease was lost."""
@@ -373,9 +400,14 @@ class Store:
 
     def reap_leases(self) -> int:
         """Put jobs with an expired lease back in the queue, with their attempts; return how many."""
-        tables = (jobs.AttributionJob.table, rescoring.RescoreJob.table, outbox.OutboxEvent.table)
+        kinds: tuple[type[leases.Job], ...] = (
+            jobs.AttributionJob,
+            rescoring.RescoreJob,
+            outbox.OutboxEvent,
+            opinions.OpinionJob,
+        )
         with transaction(self._engine) as connection:
-            return sum(leases.reap(connection, table) for table in tables)
+            return sum(leases.reap(connection, kind.table) for kind in kinds)
 
     # --- review tasks, out ---
 

@@ -163,6 +163,8 @@ verdicts = Table(
     UniqueConstraint("interaction_pk", "scorer_id"),
     UniqueConstraint("id", "scored_at", name="uq_verdicts_id_scored_at"),
 )
+# What second opinions are looked for in.
+Index("ix_verdicts_attributed_flagged", verdicts.c.attributed_at, postgresql_where=verdicts.c.n_flagged > 0)
 
 sentences = Table(
     "sentences",
@@ -257,6 +259,39 @@ Index(
     postgresql_where=rescore_jobs.c.state == "waiting",
 )
 Index("ix_rescore_jobs_open", rescore_jobs.c.state, postgresql_where=rescore_jobs.c.state != "done")
+
+second_opinions = Table(
+    "second_opinions",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("verdict_id", BigInteger, nullable=False),
+    # The verdict's own, which finds the week of the sentence.
+    Column("scored_at", _TIME, nullable=False),
+    Column("sentence_index", Integer, nullable=False),
+    Column("verifier", Text, nullable=False),
+    Column("state", Text, nullable=False, server_default="waiting"),
+    Column("priority", Double, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("run_after", _TIME, nullable=False, server_default=func.now()),
+    Column("lease_owner", Text),
+    Column("leased_until", _TIME),
+    Column("last_error", Text),
+    Column("label", Text),
+    Column("p_unsupported", Double),
+    Column("created_at", _TIME, nullable=False, server_default=func.now()),
+    Column("finished_at", _TIME),
+    UniqueConstraint("verdict_id", "sentence_index", "verifier", name="uq_second_opinions_sentence"),
+    ForeignKeyConstraint(["verdict_id", "scored_at"], ["verdicts.id", "verdicts.scored_at"], ondelete="CASCADE"),
+)
+Index(
+    "ix_second_opinions_claim",
+    second_opinions.c.verifier,
+    second_opinions.c.priority,
+    second_opinions.c.id,
+    postgresql_where=second_opinions.c.state == "waiting",
+)
+Index("ix_second_opinions_open", second_opinions.c.state, postgresql_where=second_opinions.c.state != "done")
+Index(None, second_opinions.c.created_at)
 
 ledger = Table(
     "ledger",

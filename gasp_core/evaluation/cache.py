@@ -1,0 +1,181 @@
+"""Token scores kept on disk, so that the model reads an answer once.
+
+A file per answer under ``<folder>/<scorer identity>/<method>/``, named by what was asked: question, passages, answer.
+It is written beside its place and moved there whole, so a run that was broken off goes on where it was; a file that
+cannot be read counts as absent. Nothing in it is executed: arrays of numbers, and what is no number as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from gasp_core.grounding import AnswerGrounding, Exchange, Method, SentenceSkip
+from gasp_core.identity import ScorerIdentity
+from gasp_core.packaged import cache_directory
+from gasp_core.sentences import split_answer
+from gasp_core.tokens import AnswerTokens
+from gasp_core.tpa.sources import AnswerSources
+
+# Raised when the files change their form: older ones are then not found.
+FORM = 1
+
+_GROUNDING = TypeAdapter(AnswerGrounding)
+_SKIPS = TypeAdapter(tuple[SentenceSkip | None, ...])
+
+
+class ArrayCache:
+    """Named arrays by key in one folder, a file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def load(self, key: str) -> dict[str, NDArray[Any]] | None:
+        """The arrays, or None if there is no whole file of them."""
+        try:
+            # Opened here, because numpy leaves a broken file open.
+            with (self.folder / f"{key}.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                return dict(arrays)
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def store(self, key: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep the arrays."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(dir=self.folder, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, allow_pickle=False, **arrays)
+            Path(scratch).replace(self.folder / f"{key}.npz")
+        except BaseException:
+            Path(scratch).unlink(missing_ok=True)
+            raise
+
+
+class FeatureCache:
+    """What one scorer says of answers, under ``$GASP_CACHE_DIR/features`` unless a folder is given.
+
+    For a scorer under its usual limits: these are not in its identity.
+    """
+
+    def __init__(self, identity: ScorerIdentity, folder: Path | None = None) -> None:
+        root = (folder or cache_directory() / "features") / _digest([FORM, asdict(identity)])
+        self._caches = {method: ArrayCache(root / method.value) for method in Method}
+        self._sources = ArrayCache(root / "sources")
+
+    def load(self, exchange: Exchange, method: Method) -> AnswerTokens | None:
+        """What was kept of this answer, or None."""
+        arrays = self._caches[method].load(exchange_key(exchange))
+        try:
+            return None if arrays is None else _tokens(arrays)
+        except (KeyError, ValueError, ValidationError):
+            return None
+
+    def store(self, exchange: Exchange, tokens: AnswerTokens) -> None:
+        """Keep an answer's scores. Those of leave-one-out have what two passes tell in them."""
+        key = exchange_key(exchange)
+        self._caches[tokens.grounding.method].store(key, _arrays(tokens))
+        if tokens.grounding.method is Method.LEAVE_ONE_OUT:
+            self._caches[Method.TWO_PASS].store(key, _arrays(two_pass(tokens)))
+
+    def load_sources(self, exchange: Exchange) -> AnswerSources | None:
+        """What was kept of the seven sources of this answer's tokens, or None."""
+        arrays = self._sources.load(exchange_key(exchange))
+        try:
+            return None if arrays is None else _sources(exchange, arrays)
+        except (KeyError, ValueError, ValidationError):
+            return None
+
+    def store_sources(self, exchange: Exchange, sources: AnswerSources) -> None:
+        """Keep the sources of an answer's tokens."""
+        self._sources.store(exchange_key(exchange), _source_arrays(sources))
+
+
+def two_pass(tokens: AnswerTokens) -> AnswerTokens:
+    """The same answer as two passes know it."""
+    sentences = tuple(
+        replace(sentence, drops=(), pair_drops=(), supporting_chunk=None, contradicting_chunk=None)
+        for sentence in tokens.grounding.sentences
+    )
+    return replace(tokens, grounding=replace(tokens.grounding, method=Method.TWO_PASS, sentences=sentences))
+
+
+def exchange_key(exchange: Exchange) -> str:
+    """A name for what a score depends on beside the scorer: the texts, without the ids of the passages."""
+    return _digest([exchange.question, [passage.text for passage in exchange.passages], exchange.answer])
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _arrays(tokens: AnswerTokens) -> dict[str, NDArray[Any]]:
+    return {
+        "grounding": np.frombuffer(_GROUNDING.dump_json(tokens.grounding), dtype=np.uint8),
+        "spans": np.array(tokens.spans, dtype=np.int32).reshape(-1, 2),
+        **_member_arrays(tokens.members),
+        "log_probabilities": tokens.log_probabilities,
+        "without_context": tokens.without_context,
+        "divergences": tokens.divergences,
+    }
+
+
+def _tokens(arrays: Mapping[str, NDArray[Any]]) -> AnswerTokens:
+    return AnswerTokens(
+        grounding=_GROUNDING.validate_json(arrays["grounding"].tobytes()),
+        spans=_spans(arrays),
+        log_probabilities=arrays["log_probabilities"],
+        without_context=arrays["without_context"],
+        divergences=arrays["divergences"],
+        members=_members(arrays),
+    )
+
+
+def _source_arrays(sources: AnswerSources) -> dict[str, NDArray[Any]]:
+    return {
+        "skips": np.frombuffer(_SKIPS.dump_json(sources.skips), dtype=np.uint8),
+        "spans": np.array(sources.token_spans, dtype=np.int32).reshape(-1, 2),
+        **_member_arrays(sources.members),
+        "values": sources.values,
+    }
+
+
+def _sources(exchange: Exchange, arrays: Mapping[str, NDArray[Any]]) -> AnswerSources:
+    return AnswerSources(
+        answer=exchange.answer,
+        sentences=split_answer(exchange.answer),
+        members=_members(arrays),
+        skips=_SKIPS.validate_json(arrays["skips"].tobytes()),
+        token_spans=_spans(arrays),
+        values=arrays["values"],
+    )
+
+
+def _spans(arrays: Mapping[str, NDArray[Any]]) -> tuple[tuple[int, int], ...]:
+    return tuple((start, end) for start, end in arrays["spans"].tolist())
+
+
+def _member_arrays(members: Sequence[Sequence[int]]) -> dict[str, NDArray[Any]]:
+    """Lists of different lengths as one array, and their lengths."""
+    return {
+        "members": np.array([token for tokens in members for token in tokens], dtype=np.int32),
+        "sizes": np.array([len(tokens) for tokens in members], dtype=np.int32),
+    }
+
+
+def _members(arrays: Mapping[str, NDArray[Any]]) -> tuple[tuple[int, ...], ...]:
+    members = arrays["members"].tolist()
+    bounds = accumulate(arrays["sizes"].tolist(), initial=0)
+    return tuple(tuple(members[start:end]) for start, end in pairwise(bounds))

@@ -1,0 +1,79 @@
+"""From answers to what detectors read: what is kept, where it is kept, and the model where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from gasp_core.evaluation.cache import FeatureCache
+from gasp_core.evaluation.detector import Evidence, Need
+from gasp_core.grounding import Exchange, Method
+from gasp_core.model import LanguageModel
+from gasp_core.scorer import GroundingScorer
+from gasp_core.sentences import split_answer
+from gasp_core.tokens import AnswerTokens
+from gasp_core.tpa.attribution import attribute_answer
+from gasp_core.tpa.sources import AnswerSources
+
+# Answers handed to the scorer at once; what is held does not grow with the file.
+GROUP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads answers by a scorer and its model, and each of them once: what was read is kept in the cache.
+
+    Its methods raise ModelOutOfMemory if the exchanges are too much for the device together.
+    """
+
+    scorer: GroundingScorer
+    model: LanguageModel
+    cache: FeatureCache
+
+    def tokens(self, exchanges: Sequence[Exchange], method: Method) -> list[AnswerTokens]:
+        """The token scores of each answer, in order."""
+        found = [self.cache.load(exchange, method) for exchange in exchanges]
+        missing = [exchange for exchange, tokens in zip(exchanges, found, strict=True) if tokens is None]
+        fresh = iter(self.scorer.score_tokens(missing, method) if missing else ())
+        return [tokens or self._keep(exchange, next(fresh)) for exchange, tokens in zip(exchanges, found, strict=True)]
+
+    def sources(self, exchange: Exchange) -> AnswerSources:
+        """Where the probability of each token of the answer comes from."""
+        found = self.cache.load_sources(exchange)
+        if found is None:
+            found = attribute_answer(self.model, exchange)
+            self.cache.store_sources(exchange, found)
+        return found
+
+    def _keep(self, exchange: Exchange, tokens: AnswerTokens) -> AnswerTokens:
+        self.cache.store(exchange, tokens)
+        return tokens
+
+
+def gather(exchanges: Iterable[Exchange], needs: Collection[Need], reader: Reader | None) -> Iterator[Evidence]:
+    """Yield what is known about each answer, in order, a few at a time.
+
+    ``reader`` may be None only where nothing but text is needed.
+    """
+    remaining = iter(exchanges)
+    while group := list(islice(remaining, GROUP)):
+        # First, because it leaves what two passes tell in the cache.
+        removed = _tokens(group, Method.LEAVE_ONE_OUT, needs, reader)
+        tokens = _tokens(group, Method.TWO_PASS, needs, reader)
+        for exchange, two_passes, leave_one_out in zip(group, tokens, removed, strict=True):
+            yield Evidence(
+                exchange,
+                split_answer(exchange.answer),
+                tokens=two_passes,
+                leave_one_out=leave_one_out.grounding if leave_one_out else None,
+                attributed=reader.sources(exchange) if reader and Need.SOURCES in needs else None,
+            )
+
+
+def _tokens(
+    exchanges: Sequence[Exchange], method: Method, needs: Collection[Need], reader: Reader | None
+) -> Sequence[AnswerTokens | None]:
+    if reader is None or Need(method) not in needs:
+        return [None] * len(exchanges)
+    return reader.tokens(exchanges, method)

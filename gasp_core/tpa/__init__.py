@@ -1,0 +1,1 @@
+"""Where the probability of each answer token comes from: seven sources that sum to it (docs/tpa.md)."""

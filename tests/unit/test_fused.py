@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gasp_core.errors import ModelUnsupported
+from gasp_core.evaluation.directed import directed_logistic, directed_sum, directed_terms
+from gasp_core.fused import DIRECTIONS, Fused, fused_features, load_fused
+from gasp_core.grounding import (
+    AnswerGrounding,
+    Exchange,
+    Method,
+    Passage,
+    SentenceGrounding,
+    SentenceSkip,
+    Truncation,
+)
+from gasp_core.identity import ScorerIdentity
+from gasp_core.sentences import split_answer
+
+ANSWER = "The museum opens at nine. It belongs to Duke Belmora. Yes. The museum opens at nine."
+EXCHANGE = Exchange("When?", (Passage("1", "The museum opens at nine."),), ANSWER)
+OTHER = ScorerIdentity(model="other", revision="1", dtype="float32", template="plain-1", method="gasp-2")
+
+
+def grounding(gaps: tuple[float | None, ...] = (2.0, 0.0, None, 2.0)) -> AnswerGrounding:
+    sentences = tuple(
+        SentenceGrounding(
+            index=index,
+            sentence=sentence,
+            n_tokens=6,
+            gap=gap,
+            jsd_no_context=None if gap is None else 0.1,
+            surprisal=None if gap is None else 1.0,
+            skip_reason=SentenceSkip.TOO_SHORT if gap is None else None,
+        )
+        for index, (sentence, gap) in enumerate(zip(split_answer(ANSWER), gaps, strict=True))
+    )
+    return AnswerGrounding(Method.TWO_PASS, sentences, (), Truncation(0, 0, 0, 0))
+
+
+def shipped() -> Fused:
+    return load_fused(OTHER, any_scorer=True)
+
+
+def test_a_sentence_that_invents_scores_lower_and_one_without_a_gap_has_no_score() -> None:
+    first, invented, short, last = shipped().scores(EXCHANGE, grounding())
+    assert short is None
+    assert first is not None
+    assert invented is not None
+    assert last is not None
+    assert invented < last <= first or invented < first <= last
+
+
+def test_the_features_are_those_that_are_documented() -> None:
+    first, invented, short, _ = fused_features(EXCHANGE, grounding())
+    assert short is None
+    assert first == pytest.approx((0.1, 2.0, 0.0, 0.0, 1.0, 0.0, 0.0, math.log(6)))
+    # Belong, duke and belmora are new, two of them names that begin nothing; its scored neighbours say nothing new.
+    assert invented == pytest.approx((0.1, 0.0, 1.0, 1.0, 0.0, math.log1p(2), 0.0, math.log(6)))
+
+
+def test_a_gap_beyond_the_bounds_says_no_more() -> None:
+    far, edge = (shipped().scores(EXCHANGE, grounding((gap, 0.0, None, 2.0)))[0] for gap in (50.0, 3.0))
+    assert far == edge
+
+
+def test_every_coefficient_that_ships_has_its_direction() -> None:
+    terms = shipped().terms
+    assert [term.name for term in terms] == list(DIRECTIONS)
+    assert all(term.coefficient * DIRECTIONS[term.name] >= 0 for term in terms)
+    assert all(term.deviation > 0 for term in terms)
+
+
+def test_coefficients_are_refused_for_the_scores_of_another_scorer_unless_asked_for() -> None:
+    with pytest.raises(ModelUnsupported, match="fitted to the scores of SmolLM2"):
+        load_fused(OTHER)
+    known = shipped().scorers[0]
+    assert load_fused(known) == load_fused(OTHER, any_scorer=True)
+    with pytest.raises(ModelUnsupported):
+        load_fused(replace(known, template="chat-1"))
+
+
+def test_the_file_says_what_it_was_learned_from() -> None:
+    fused = shipped()
+    assert Fused.from_json(fused.to_json()) == fused
+    assert {"data", "date", "sentences", "cross_validated_auc"} <= fused.provenance.keys()
+
+
+def made_up(rows: int = 600) -> tuple[np.ndarray, np.ndarray]:
+    chance = np.random.default_rng(7)
+    readings = chance.normal(size=(rows, len(DIRECTIONS)))
+    odds = readings @ np.array([1.0, 0.5, -1.0, -0.5, 0.0, 0.0, 0.0, 0.8])
+    return readings, chance.random(rows) > 1 / (1 + np.exp(-odds))
+
+
+def test_learning_agrees_with_scikit_learn_where_no_direction_is_in_the_way() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    readings, unsupported = made_up()
+    readings[:, -1] *= -1
+    standardised = (readings - readings.mean(axis=0)) / readings.std(axis=0)
+    terms, intercept = directed_terms(readings, unsupported)
+    theirs = LogisticRegression(C=1 / (1e-3 * len(readings)), tol=1e-8).fit(standardised, ~unsupported)
+    free = [index for index, term in enumerate(terms) if term.coefficient]
+    assert len(free) >= 5
+    assert intercept == pytest.approx(theirs.intercept_[0], abs=0.02)
+    for index in free:
+        assert terms[index].coefficient == pytest.approx(theirs.coef_[0, index], abs=0.05)
+
+
+def test_a_term_that_would_turn_against_its_direction_is_left_out() -> None:
+    readings, unsupported = made_up()
+    terms, _ = directed_terms(readings, unsupported)
+    assert terms[-1].coefficient == 0.0
+    assert directed_logistic(readings, unsupported)(readings)[unsupported].mean() < 0.5
+
+
+def test_the_sum_without_training_adds_every_term_in_its_direction() -> None:
+    readings = np.array([[1.0] * 8, [3.0] * 8])
+    assert directed_sum(readings, np.zeros(2, dtype=bool))(readings).tolist() == [4.0, -4.0]

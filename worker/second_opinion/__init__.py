@@ -1,0 +1,1 @@
+"""A second opinion on flagged sentences, stored beside our verdict and never changing it. Off by default."""

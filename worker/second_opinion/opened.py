@@ -1,0 +1,86 @@
+"""Opens what the settings choose: nobody, a classifier on the model's thread, or an endpoint beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from gasp_core.entailment import load_entailment_model
+from gasp_core.errors import ModelError
+from worker.background import Background
+from worker.errors import SettingsError
+from worker.instruments import Instruments
+from worker.leased import Terms
+from worker.scoring import Scoring
+from worker.second_opinion.asking import Asking
+from worker.second_opinion.beside import PART, Beside
+from worker.second_opinion.chat import Chat
+from worker.second_opinion.classifier import Classifier
+from worker.second_opinion.opinion import SecondOpinion
+from worker.settings import Settings
+from worker.stop import Stop
+from worker.store import Store
+
+# Beyond what an endpoint may take; what a worker that died had at hand is asked about again after this time.
+LEASE_MARGIN_S = 60.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What asking needs of the worker. ``owner`` is this process, as no other."""
+
+    settings: Settings
+    store: Store
+    scoring: Scoring
+    scorer_id: int
+    owner: str
+    stop: Stop
+    instruments: Instruments
+
+
+@contextmanager
+def second_opinions(at: Workplace) -> Iterator[tuple[Asking, ...]]:
+    """Ask for second opinions until the context is left; gives what has to run on the model's thread, if anything.
+
+    Raises SettingsError if the classifier cannot be used. A fault of the thread beside asks for the stop, and is
+    raised on leaving.
+    """
+    settings = at.settings
+    if settings.second_opinion_model is not None:
+        second = load_classifier(settings.second_opinion_model, settings.device)
+        yield (_asking(at, second, settings.attribution_lease_s),)
+    elif settings.second_opinion_url is not None:
+        chat = Chat(settings)
+        asking = _asking(at, chat, settings.second_opinion_timeout_s + LEASE_MARGIN_S)
+        within_s = settings.work_timeout_s + settings.second_opinion_timeout_s
+        beside = Beside(asking, chat, at.stop, at.instruments, within_s=within_s)
+        with Background(PART, beside.run, at.stop):
+            yield ()
+    else:
+        yield ()
+
+
+def load_classifier(name: str, device: str) -> Classifier:
+    """The classifier by hub name or folder. Raises SettingsError, which names the settings to look at."""
+    try:
+        return Classifier(load_entailment_model(name, device=device))
+    except ModelError as error:
+        raise SettingsError(f"{error}; look at GASP_SECOND_OPINION_MODEL") from error
+
+
+def _asking(at: Workplace, second: SecondOpinion, lease_s: float) -> Asking:
+    log.info("second_opinions_on", verifier=second.verifier, daily=at.settings.second_opinion_daily)
+    return Asking(
+        store=at.store,
+        scoring=at.scoring,
+        scorer_id=at.scorer_id,
+        terms=Terms(at.owner, lease_s, at.settings.attribution_max_attempts),
+        second=second,
+        daily=at.settings.second_opinion_daily,
+        metrics=at.instruments.metrics,
+    )
