@@ -6,9 +6,7 @@ Kafka's position is not its concern.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import structlog
@@ -18,6 +16,7 @@ from schemas.dead_letter import RejectReason
 from schemas.decoding import Decoded, Rejected
 from schemas.interaction import Interaction
 from worker.backoff import Patience
+from worker.booking import Booking
 from worker.dead_letters import DeadLetters
 from worker.decode import decode
 from worker.judge import Threshold, judge, threshold_for
@@ -27,7 +26,6 @@ from worker.review.chooser import Chooser
 from worker.scoring import Scoring, Unscorable
 from worker.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import Store
-from worker.store.errors import StoreRejected
 
 DUPLICATE = "duplicate"
 
@@ -62,13 +60,19 @@ class Ingest:
         self._store = store
         self._scoring = scoring
         self._scorer_id = scorer_id
-        self._dead_letters = dead_letters
         self._max_message_bytes = max_message_bytes
         self._default_app = default_app
         self._patience = patience
         self._metrics = metrics
         self._channels = tuple(channels)
         self._uniform = uniform
+        self._booking = Booking(
+            write=lambda settlements, advances: store.settle(scorer_id, settlements, advances),
+            dead=_dead,
+            dead_letters=dead_letters,
+            patience=patience,
+            metrics=metrics,
+        )
 
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
         """Give every record its outcome and store all of them with the partitions' new offsets.
@@ -86,43 +90,11 @@ class Ingest:
                 self._settlement(record, item, groundings, thresholds, chooser)
                 for record, item in zip(records, decoded, strict=True)
             ]
-        try:
-            return self._store_all(settlements, advances)
-        except StoreRejected as error:
-            # One row of the batch is more than the database can hold. Alone, each record shows which it was.
-            log.warning("batch_rejected_by_store", records=len(records), error=str(error))
-            return self._store_each(settlements, advances)
+        return self._booking.book(settlements, advances)
 
     def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
         """Dead-letter records whose bytes cannot be had, by reference."""
-        unreadable = [Settlement(record, Outcome.DEAD_LETTERED, RejectReason.UNREADABLE) for record in records]
-        return self._store_all(unreadable, [advance])
-
-    def _store_all(self, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
-        # First the dead letters, then the ledger: a crash between them repeats a dead letter and loses none.
-        self._patience.outlast(lambda: self._send_dead_letters(settlements), name="dead_letters")
-        return self._patience.outlast(lambda: self._settle(settlements, advances), name="settle")
-
-    def _send_dead_letters(self, settlements: Sequence[Settlement]) -> None:
-        with self._metrics.stage(Stage.DEAD_LETTERS):
-            self._dead_letters.send(settlements)
-
-    def _settle(self, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
-        with self._metrics.stage(Stage.STORE):
-            return self._store.settle(self._scorer_id, settlements, advances)
-
-    def _store_each(self, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
-        positions = {advance.partition: advance for advance in advances}
-        results = []
-        for settlement in settlements:
-            place = positions[settlement.record.partition]
-            step = replace(place, next_offset=settlement.record.offset + 1)
-            try:
-                results.append(self._store_all([settlement], [step]))
-            except StoreRejected as error:
-                results.append(self._store_all([_rejected(settlement, error)], [step]))
-            positions[step.partition] = replace(step, expected=step.next_offset)
-        return merge(results)
+        return self._booking.bury(records, advance)
 
     def _decode(self, record: Record) -> Decoded | Rejected:
         return decode(
@@ -192,16 +164,8 @@ def _tokens(grounding: AnswerGrounding) -> int:
     return read.context_tokens + read.answer_tokens - read.context_tokens_cut - read.answer_tokens_cut
 
 
-def _rejected(settlement: Settlement, error: StoreRejected) -> Settlement:
-    return Settlement(settlement.record, Outcome.DEAD_LETTERED, RejectReason.STORE_REJECTED, error.constraint or "")
-
-
-def merge(results: Sequence[Settled]) -> Settled:
-    """Add up what several transactions did."""
-    counts: Counter[tuple[Outcome, str | None]] = Counter()
-    for result in results:
-        counts.update(result.counts)
-    return Settled(dict(counts), tuple(sorted({place for result in results for place in result.fenced})))
+def _dead(record: Record, reason: RejectReason, detail: str | None) -> Settlement:
+    return Settlement(record, Outcome.DEAD_LETTERED, reason, detail)
 
 
 def key_of(interaction: Interaction) -> Key:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -64,3 +66,11 @@ class Settled:
 
     counts: dict[tuple[Outcome, str | None], int] = field(default_factory=dict)
     fenced: tuple[tuple[str, int], ...] = ()
+
+
+def merge(results: Sequence[Settled]) -> Settled:
+    """Add up what several transactions did."""
+    counts: Counter[tuple[Outcome, str | None]] = Counter()
+    for result in results:
+        counts.update(result.counts)
+    return Settled(dict(counts), tuple(sorted({place for result in results for place in result.fenced})))

@@ -24,7 +24,7 @@ from tests.integration.label_examples import (
 from tests.integration.store_examples import TOPIC, advance, prepared, record, rows, scored
 from worker.review.agreement import agreements
 from worker.review.label_settlement import LabelSettlement
-from worker.settlement import Outcome, Settlement
+from worker.settlement import Outcome
 from worker.store import Store
 from worker.store.labels import LabelOutcome
 
@@ -256,7 +256,7 @@ def test_the_same_labels_from_two_sides_at_once_are_stored_once(store: Store, da
 def test_labels_of_a_partition_that_is_another_owners_are_not_stored(
     store: Store, database_url: str, task: UUID
 ) -> None:
-    batch = [LabelSettlement(Settlement(record(1), Outcome.LABELLED), (label(task, 0, "supported"),))]
+    batch = [LabelSettlement(record(1), Outcome.LABELLED, labels=(label(task, 0, "supported"),))]
     assert store.settle_labels(batch, [advance(1, 2, owner="another")]).fenced == ((TOPIC, 0),)
     assert held(database_url) == []
     settled = store.settle_labels(batch, [advance(1, 2)])
@@ -268,9 +268,9 @@ def test_a_record_of_which_nothing_is_new_is_skipped_with_the_reason(store: Stor
     given = label(task, 0, "supported")
     said(store, given)
     batch = [
-        LabelSettlement(Settlement(record(1), Outcome.LABELLED), (given,)),
-        LabelSettlement(Settlement(record(2), Outcome.LABELLED), (withdrawal("9"),)),
-        LabelSettlement(Settlement(record(3), Outcome.LABELLED), (withdrawal("9"), label(task, 1, "partly"))),
+        LabelSettlement(record(1), Outcome.LABELLED, labels=(given,)),
+        LabelSettlement(record(2), Outcome.LABELLED, labels=(withdrawal("9"),)),
+        LabelSettlement(record(3), Outcome.LABELLED, labels=(withdrawal("9"), label(task, 1, "partly"))),
     ]
     assert store.settle_labels(batch, [advance(1, 4)]).counts == {
         (Outcome.SKIPPED, "repeated"): 1,

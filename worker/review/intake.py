@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import structlog
@@ -12,14 +11,13 @@ from schemas.dead_letter import RejectReason
 from schemas.label_reading import Reading, read_label_payload
 from schemas.review_label import ReviewLabel
 from worker.backoff import Patience
+from worker.booking import Booking
 from worker.dead_letters import DeadLetters
-from worker.ingest import merge
 from worker.metrics import Metrics, Stage
 from worker.records import Record
 from worker.review.label_settlement import LabelSettlement
-from worker.settlement import Advance, Outcome, Settled, Settlement
+from worker.settlement import Advance, Outcome, Settled
 from worker.store import Store
-from worker.store.errors import StoreRejected
 
 NO_LABEL = "no_label"
 """The reason of a record that is about something else: a skipped annotation, another event of the tool."""
@@ -44,10 +42,12 @@ class LabelIntake:
         metrics: Metrics,
     ) -> None:
         self._store = store
-        self._dead_letters = dead_letters
         self._max_message_bytes = max_message_bytes
         self._patience = patience
         self._metrics = metrics
+        self._booking = Booking(
+            write=store.settle_labels, dead=_dead, dead_letters=dead_letters, patience=patience, metrics=metrics
+        )
 
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
         """Give every record its outcome and store all of them with the partitions' new offsets.
@@ -59,49 +59,16 @@ class LabelIntake:
         labels = [label for reading in readings for label in reading.labels]
         unknown = self._patience.outlast(lambda: self._store.unknown_sentences(labels), name="label_places")
         settlements = _settlements(records, readings, unknown)
-        try:
-            return self._store_all(settlements, advances)
-        except StoreRejected as error:
-            # One label of the batch is more than the database can hold. Alone, each record shows which it was.
-            log.warning("batch_rejected_by_store", records=len(records), error=str(error))
-            return self._store_each(settlements, advances)
+        return self._booking.book(settlements, advances)
 
     def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
         """Dead-letter records whose bytes cannot be had, by reference."""
-        unreadable = [_dead(record, RejectReason.UNREADABLE, "") for record in records]
-        return self._store_all(unreadable, [advance])
+        return self._booking.bury(records, advance)
 
     def _read(self, record: Record) -> Reading:
         return read_label_payload(
             record.value, record.headers, max_bytes=self._max_message_bytes, received_at=datetime.now(UTC)
         )
-
-    def _store_all(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
-        # First the dead letters, then the ledger: a crash between them repeats a dead letter and loses none.
-        self._patience.outlast(lambda: self._send_dead_letters(settlements), name="dead_letters")
-        return self._patience.outlast(lambda: self._settle(settlements, advances), name="settle")
-
-    def _send_dead_letters(self, settlements: Sequence[LabelSettlement]) -> None:
-        with self._metrics.stage(Stage.DEAD_LETTERS):
-            self._dead_letters.send([item.settlement for item in settlements])
-
-    def _settle(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
-        with self._metrics.stage(Stage.STORE):
-            return self._store.settle_labels(settlements, advances)
-
-    def _store_each(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
-        positions = {advance.partition: advance for advance in advances}
-        results = []
-        for item in settlements:
-            record = item.settlement.record
-            step = replace(positions[record.partition], next_offset=record.offset + 1)
-            try:
-                results.append(self._store_all([item], [step]))
-            except StoreRejected as error:
-                rejected = _dead(record, RejectReason.STORE_REJECTED, error.constraint or "")
-                results.append(self._store_all([rejected], [step]))
-            positions[record.partition] = replace(step, expected=step.next_offset)
-        return merge(results)
 
 
 def _settlements(records: Sequence[Record], readings: Sequence[Reading], unknown: set[int]) -> list[LabelSettlement]:
@@ -122,9 +89,11 @@ def _settlement(record: Record, reading: Reading, known: tuple[ReviewLabel, ...]
         index = next(label.sentence_index for label in reading.labels if label not in known)
         return _dead(record, RejectReason.UNKNOWN_SENTENCE, f"no sentence {index} that was scored", known)
     if not known:
-        return LabelSettlement(Settlement(record, Outcome.SKIPPED, NO_LABEL))
-    return LabelSettlement(Settlement(record, Outcome.LABELLED), known)
+        return LabelSettlement(record, Outcome.SKIPPED, NO_LABEL)
+    return LabelSettlement(record, Outcome.LABELLED, labels=known)
 
 
-def _dead(record: Record, reason: RejectReason, detail: str, labels: tuple[ReviewLabel, ...] = ()) -> LabelSettlement:
-    return LabelSettlement(Settlement(record, Outcome.DEAD_LETTERED, reason, detail), labels)
+def _dead(
+    record: Record, reason: RejectReason, detail: str | None, labels: tuple[ReviewLabel, ...] = ()
+) -> LabelSettlement:
+    return LabelSettlement(record, Outcome.DEAD_LETTERED, reason, detail, labels=labels)

@@ -9,8 +9,7 @@ from worker.settlement import Settlement
 
 
 @dataclass(frozen=True, slots=True)
-class LabelSettlement:
+class LabelSettlement(Settlement):
     """One record, with the labels of it that are stored: those of a dead letter are what was right of it."""
 
-    settlement: Settlement
     labels: tuple[ReviewLabel, ...] = ()

@@ -31,7 +31,7 @@ def settle_labels(connection: Connection, batch: Sequence[LabelSettlement], adva
     start = 0
     for item in kept:
         end = start + len(item.labels)
-        entries.append((_booked(item.settlement, outcomes[start:end]), incarnations[_partition(item)], None, False))
+        entries.append((_booked(item, outcomes[start:end]), incarnations[_partition(item)], None, False))
         start = end
     return Settled(counts=write_ledger(connection, entries), fenced=tuple(sorted(fenced)))
 
@@ -45,10 +45,10 @@ def _booked(settlement: Settlement, outcomes: Sequence[LabelOutcome]) -> Settlem
 
 
 def _partition(item: LabelSettlement) -> PartitionKey:
-    return item.settlement.record.topic, item.settlement.record.partition
+    return item.record.topic, item.record.partition
 
 
 def _broker_times(batch: Sequence[LabelSettlement]) -> dict[PartitionKey, datetime]:
     """The time of each partition's last record that has one."""
-    times = ((_partition(item), item.settlement.record.broker_time) for item in batch)
+    times = ((_partition(item), item.record.broker_time) for item in batch)
     return {partition: time for partition, time in times if time is not None}

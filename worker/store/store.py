@@ -263,7 +263,7 @@ class Store:
         Whether the sentences exist must have been asked before (``unknown_sentences``). A record of which nothing was
         new is booked as skipped.
         """
-        settle.check_batch([item.settlement for item in settlements], advances)
+        settle.check_batch(settlements, advances)
         return transact(self._engine, lambda connection: label_settle.settle_labels(connection, settlements, advances))
 
     def settle_early_labels(self) -> int:
