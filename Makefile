@@ -14,9 +14,10 @@ export HF_HUB_OFFLINE := 1
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
 
-# Side by side: most of a test's time is waiting. More processes would mean more servers than a machine likes.
+# Side by side, a file at a time: most of a test's time is waiting. More processes would mean more servers than a
+# machine likes.
 test: $(READY)
-	@$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	@$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 check: lint types imports
 
