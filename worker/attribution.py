@@ -18,7 +18,8 @@ class Attribution(Leased[AttributionJob]):
     """Leased work on attribution jobs, one a run."""
 
     def __init__(self, *, store: Store, scoring: Scoring, scorer_id: int, terms: Terms, metrics: Metrics) -> None:
-        super().__init__(store=store, scoring=scoring, scorer_id=scorer_id, terms=terms)
+        super().__init__(store=store, scorer_id=scorer_id, terms=terms)
+        self._scoring = scoring
         self._metrics = metrics
 
     def _claim(self) -> tuple[AttributionJob, ...]:

@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 
 from worker.backoff import pause_s
 from worker.errors import ScorerBroken, ScorerUnavailable
-from worker.scoring import Scoring
 from worker.store import Store
 from worker.store.errors import StoreUnavailable
 from worker.store.leases import Job
@@ -35,9 +34,8 @@ class Leased(ABC, Generic[J]):
     model is broken is given back at once, with the attempts that it had.
     """
 
-    def __init__(self, *, store: Store, scoring: Scoring, scorer_id: int, terms: Terms) -> None:
+    def __init__(self, *, store: Store, scorer_id: int, terms: Terms) -> None:
         self._store = store
-        self._scoring = scoring
         self._scorer_id = scorer_id
         self._terms = terms
         self._jobs: tuple[J, ...] = ()

@@ -26,7 +26,8 @@ class Rescoring(Leased[RescoreJob]):
     def __init__(
         self, *, store: Store, scoring: Scoring, scorer_id: int, terms: Terms, batch_answers: int = BATCH_ANSWERS
     ) -> None:
-        super().__init__(store=store, scoring=scoring, scorer_id=scorer_id, terms=terms)
+        super().__init__(store=store, scorer_id=scorer_id, terms=terms)
+        self._scoring = scoring
         self._batch_answers = batch_answers
 
     def _claim(self) -> tuple[RescoreJob, ...]:

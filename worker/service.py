@@ -191,7 +191,7 @@ def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settl
     rescoring = Rescoring(store=worker.store, scoring=scoring, scorer_id=worker.scorer_id, terms=terms)
     patience = Patience(worker.stop, worker.instruments, part="engine", within_s=settings.work_timeout_s)
     attributes = Role.ATTRIBUTE in roles
-    with _asking(worker, scoring) if attributes else nullcontext(()) as asking:
+    with _asking(worker) if attributes else nullcontext(()) as asking:
         behind: tuple[Asking | Rescoring, ...] = (*asking, rescoring)
         engine = Engine[Settled](
             attribution.run if attributes else None,
@@ -213,13 +213,12 @@ def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settl
     return not engine.abandoned
 
 
-def _asking(worker: _Worker, scoring: Scoring) -> AbstractContextManager[tuple[Asking, ...]]:
+def _asking(worker: _Worker) -> AbstractContextManager[tuple[Asking, ...]]:
     """What asks for second opinions, if anything does."""
     return second_opinions(
         Workplace(
             settings=worker.settings,
             store=worker.store,
-            scoring=scoring,
             scorer_id=worker.scorer_id,
             owner=worker.owner,
             stop=worker.stop,

@@ -22,9 +22,7 @@ from tests.second_opinions import Answer, Endpoint, endpoint, judging, save_clas
 from tests.workers import wait_until
 from worker.errors import SettingsError
 from worker.instruments import Instruments
-from worker.metrics import Metrics
 from worker.retention import apply_retention
-from worker.scoring import Scoring
 from worker.second_opinion import asking
 from worker.second_opinion.asking import Asking
 from worker.second_opinion.opened import Workplace, second_opinions
@@ -68,7 +66,6 @@ def place(store: Store, database_url: str) -> Callable[..., Workplace]:
         return Workplace(
             settings=review_settings(database_url, **overrides),
             store=store,
-            scoring=Scoring(None, Metrics()),  # type: ignore[arg-type]  # nothing is scored here
             scorer_id=scorer_id,
             owner=owner,
             stop=Stop(),

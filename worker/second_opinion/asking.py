@@ -8,7 +8,6 @@ import structlog
 
 from worker.leased import Leased, Terms
 from worker.metrics import Metrics
-from worker.scoring import Scoring
 from worker.second_opinion.opinion import Opinion, OpinionFailed, SecondOpinion
 from worker.store import Store
 from worker.store.opinions import OpinionJob
@@ -27,14 +26,13 @@ class Asking(Leased[OpinionJob]):
         self,
         *,
         store: Store,
-        scoring: Scoring,
         scorer_id: int,
         terms: Terms,
         second: SecondOpinion,
         daily: int,
         metrics: Metrics,
     ) -> None:
-        super().__init__(store=store, scoring=scoring, scorer_id=scorer_id, terms=terms)
+        super().__init__(store=store, scorer_id=scorer_id, terms=terms)
         self._second = second
         self._daily = daily
         self._metrics = metrics

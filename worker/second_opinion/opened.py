@@ -14,7 +14,6 @@ from worker.background import Background
 from worker.errors import SettingsError
 from worker.instruments import Instruments
 from worker.leased import Terms
-from worker.scoring import Scoring
 from worker.second_opinion.asking import Asking
 from worker.second_opinion.beside import PART, Beside
 from worker.second_opinion.chat import Chat
@@ -36,7 +35,6 @@ class Workplace:
 
     settings: Settings
     store: Store
-    scoring: Scoring
     scorer_id: int
     owner: str
     stop: Stop
@@ -77,7 +75,6 @@ def _asking(at: Workplace, second: SecondOpinion, lease_s: float) -> Asking:
     log.info("second_opinions_on", verifier=second.verifier, daily=at.settings.second_opinion_daily)
     return Asking(
         store=at.store,
-        scoring=at.scoring,
         scorer_id=at.scorer_id,
         terms=Terms(at.owner, lease_s, at.settings.attribution_max_attempts),
         second=second,
