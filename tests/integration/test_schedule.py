@@ -59,16 +59,16 @@ def test_three_schedulers_in_three_zones_run_each_of_1000_ticks_once_while_clock
     zones = {"berlin": "Europe/Berlin", "new-york": "America/New_York", "utc": "UTC"}
     with ExitStack() as stack:
         processes = {owner: stack.enter_context(_claimant(database_url, owner, zone)) for owner, zone in zones.items()}
-        for process in processes.values():
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        said = {}
-        for process in processes.values():
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
+        said = dict.fromkeys(zones, "")
+        for _ in BEGINNINGS:
+            for owner, process in processes.items():
+                said[owner] += _until_ready(process)
+            for process in processes.values():
+                assert process.stdin is not None
+                process.stdin.write("go\n")
+                process.stdin.flush()
         for owner, process in processes.items():
-            said[owner] = process.communicate(timeout=120)[0]
+            said[owner] += process.communicate(timeout=120)[0]
             assert process.returncode == 0, said[owner]
     ran = [(name, tick) for owner in zones for name, tick in _runs(said[owner])]
     spans = [timedelta(seconds=PERIOD_S * number) for number in range(TICKS)]
@@ -82,6 +82,16 @@ def test_three_schedulers_in_three_zones_run_each_of_1000_ticks_once_while_clock
     assert Counter((row["job"], row["scheduled_for"]) for row in booked) == Counter(ran)
     assert {row["outcome"] for row in booked} == {"done"}
     assert {said[owner].split("offset ")[1].strip() for owner in zones} == {"1:00:00", "-1 day, 19:00:00", "0:00:00"}
+
+
+def _until_ready(process: subprocess.Popen[str]) -> str:
+    """What a claimant says before it is ready to begin."""
+    assert process.stdout is not None
+    said = ""
+    while (line := process.stdout.readline()) != "ready\n":
+        assert line, said
+        said += line
+    return said
 
 
 def _runs(said: str) -> list[tuple[str, datetime]]:
