@@ -9,9 +9,11 @@ from sqlalchemy import text
 
 from migrations.upgrade import head_revision
 from tests.integration.store_examples import advance, prepared, rows, scored
+from tests.workers import wait_until
 from worker.errors import WorkerError
 from worker.schema import require_current_schema
 from worker.store import Store, StoreNotReady, StoreUnavailable, open_store
+from worker.store.engine import open_engine, transaction
 
 
 def test_a_store_knows_its_server_and_its_schema(store: Store) -> None:
@@ -129,3 +131,15 @@ def test_a_store_serves_more_threads_than_it_has_connections(store: Store) -> No
 
     with ThreadPoolExecutor(12) as threads:
         assert set(map(len, threads.map(ask, range(12)))) == {1}
+
+
+def test_a_connection_that_is_in_use_when_the_store_closes_is_closed_when_its_transaction_ends(
+    database_url: str,
+) -> None:
+    engine = open_engine(database_url, application_name="gasp-closing")
+    open_ones = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'gasp-closing'"
+    with transaction(engine) as connection:
+        connection.execute(text("SELECT 1"))
+        Store(engine).close()
+        assert rows(database_url, open_ones) == [{"n": 1}]
+    wait_until(lambda: rows(database_url, open_ones) == [{"n": 0}], what="the connection to close")

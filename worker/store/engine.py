@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from migrations.database_url import engine_url
 from migrations.encoding import require_utf8
@@ -86,8 +87,21 @@ def transaction(engine: Engine) -> Iterator[Connection]:
     except StoreUnavailable as error:
         if error.sqlstate == _READ_ONLY:
             # After a failover the server that writes is another one, and these connections would never find it.
-            engine.dispose()
+            discard_connections(engine)
         raise
+
+
+def discard_connections(engine: Engine) -> None:
+    """Close the idle connections now, and those in use when their transaction ends."""
+    pool = engine.pool
+    engine.dispose()
+    # What is in use comes back to the old pool, which nobody would empty any more.
+    event.listen(pool, "checkin", _close)
+    pool.dispose()
+
+
+def _close(_: object, entry: ConnectionPoolEntry) -> None:
+    entry.close()
 
 
 def transact(engine: Engine, work: Callable[[Connection], Result]) -> Result:

@@ -49,7 +49,7 @@ from worker.store import (
     thresholds,
     weeks,
 )
-from worker.store.engine import open_engine, transact, transaction
+from worker.store.engine import discard_connections, open_engine, transact, transaction
 
 
 class Store:
@@ -69,7 +69,7 @@ class Store:
 
     def close(self) -> None:
         """Close the idle connections. Those in use close when their call ends."""
-        self._engine.dispose()
+        discard_connections(self._engine)
 
     # --- scorers and thresholds ---
 
