@@ -13,7 +13,7 @@ from worker.calibration.labels import LabelledSentence
 from worker.calibration.recalibrate import InForce, Outcome, Recalibration, recalibrate
 from worker.errors import Stopped
 from worker.judge import Threshold, threshold_for
-from worker.review.policy import DEFAULT_POLICY, ReviewPolicy
+from worker.review.policy import ReviewPolicy
 from worker.store import Store
 from worker.store.calibration_runs import OVERTAKEN, CalibrationRun
 from worker.store.thresholds import Proposal, Version
@@ -66,8 +66,7 @@ def _find(store: Store, app: str | None, scorer_id: int, labels: _Labels, trigge
     """Read what is in force anew: the versions of other apps may have changed since the labels were read."""
     in_force = store.active_thresholds(scorer_id)
     present = in_force[None] if app is None else threshold_for(app, in_force)
-    policies = {policy.app: policy for policy in store.review_policies()}
-    policy = policies.get(app) or policies.get(None) or DEFAULT_POLICY
+    policy = store.review_policy(app)
     if trigger == SCHEDULE and _is_held(store, app, scorer_id):
         held = Recalibration(
             Outcome.REFUSED, SET_BY_HAND, present.flag_below, present.attribute_below, None, {"app": app}

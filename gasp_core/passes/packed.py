@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.pytorch_utils import Conv1D
 
+from gasp_core.model import attending_by
 from gasp_core.passes.attention import Attention
 from gasp_core.passes.pack import Pack
 
@@ -56,23 +57,13 @@ class PackedNetwork:
         """Final states (R, D)."""
         with ExitStack() as stack:
             stack.callback(_current.reset, _current.set(_Forward(pack, self._attention)))
-            stack.enter_context(_attending_by(self._network, ATTENTION_NAME))
+            stack.enter_context(attending_by(self._network, ATTENTION_NAME))
             if self._wide:
                 stack.enter_context(_widened(self._network, self._projections))
             states: Tensor = self._network.base_model(
                 input_ids=pack.ids[None], position_ids=pack.positions[None], use_cache=False
             ).last_hidden_state
         return states[0, pack.keep]
-
-
-@contextmanager
-def _attending_by(network: Any, name: str) -> Iterator[None]:  # noqa: ANN401 - as above
-    before = network.config._attn_implementation  # noqa: SLF001 - there is a setter, but nothing public to read
-    network.set_attn_implementation(name)
-    try:
-        yield
-    finally:
-        network.set_attn_implementation(before)
 
 
 @contextmanager
