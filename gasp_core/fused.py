@@ -20,6 +20,8 @@ from gasp_core.grounding import AnswerGrounding, Exchange, SentenceGrounding
 from gasp_core.identity import ScorerIdentity
 from gasp_core.lexical import Novelty, novelties
 
+# Raised whenever the coefficients or a term change: it is part of the identity of what a worker stores.
+VERSION = "fused-1"
 FILE = "fused.v1.json"
 # A gap beyond these says no more.
 LOWEST_GAP_NATS, HIGHEST_GAP_NATS = -1.0, 3.0
@@ -81,14 +83,13 @@ class Fused:
         )
 
 
-def load_fused(scorer: ScorerIdentity, *, any_scorer: bool = False) -> Fused:
+def load_fused(scorer: ScorerIdentity) -> Fused:
     """The coefficients that come with the package.
 
-    Raises ModelUnsupported if they were fitted to the scores of others, unless ``any_scorer`` asks for them all the
-    same.
+    Raises ModelUnsupported if they were fitted to the scores of others.
     """
     found = shipped_fused()
-    if scorer not in found.scorers and not any_scorer:
+    if scorer not in found.scorers:
         known = ", ".join(one.label for one in found.scorers)
         raise ModelUnsupported(scorer.label, f"the fused detector was fitted to the scores of {known}")
     return found

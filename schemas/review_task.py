@@ -68,13 +68,14 @@ class TaskSentence(BaseModel):
     probability: Probability | None = Field(
         None, description="How likely it was to be asked about; one over it is the weight of its label."
     )
+    score: float | None = Field(None, description="The detector's; higher is more grounded.")
     gap: float | None = Field(None, description="Likelihood lost without the passages, nats per token.")
     jsd_no_context: float | None = Field(None, description="Jensen-Shannon divergence without the passages, nats.")
     surprisal: float | None = Field(None, description="With the passages, nats per token.")
     unsupported_probability: Probability | None = Field(
         None, description="Calibrated on labels; null before there are enough."
     )
-    flagged: bool | None = Field(None, description="Whether the gap lay below the threshold; null without a score.")
+    flagged: bool | None = Field(None, description="Whether the score lay below the threshold; null without a score.")
     skip_reason: str | None = Field(None, description="Why it has no score.")
     supporting_passage_position: int | None = Field(None, ge=0)
     supporting_passage_id: str | None = None
@@ -96,7 +97,7 @@ class ReviewTask(BaseModel):
     interaction_id: Identifier
     revision: int = Field(ge=1, description="Which content of the interaction the answer is.")
     created_at: UtcDatetime
-    scorer: str = Field(description="The scorer identity: model, revision, dtype, template and method.")
+    scorer: str = Field(description="The scorer identity: model, revision, dtype, template, and method with detector.")
     threshold_version: str = Field(description="App and version of the threshold that judged it.")
     question: str
     passages: tuple[TaskPassage, ...]

@@ -72,31 +72,32 @@ FROM exchange
 JOIN thresholds
     ON thresholds.id = CASE WHEN exchange.app = 'support-bot' AND time > now() - interval '16 days' THEN 2 ELSE 1 END
 CROSS JOIN LATERAL (
-    SELECT count(*) AS n_sentences, count(*) FILTER (WHERE gap < flag_below) AS n_flagged, min(gap) AS lowest_gap
+    SELECT count(*) AS n_sentences, count(*) FILTER (WHERE gap < flag_below) AS n_flagged, min(gap) AS lowest_score
     FROM said WHERE said.n = exchange.n
 ) AS found;
-INSERT INTO verdicts (id, interaction_pk, scorer_id, threshold_id, method, skip_reason, lowest_gap, context_tokens,
+INSERT INTO verdicts (id, interaction_pk, scorer_id, threshold_id, method, skip_reason, lowest_score, context_tokens,
     context_tokens_cut, answer_tokens, answer_tokens_cut, n_sentences, n_scored, n_flagged, scored_at, attributed_at,
     context_windows)
 OVERRIDING SYSTEM VALUE
 SELECT n, n, 1, threshold_id,
-    CASE WHEN lowest_gap < attribute_below AND NOT is_skipped THEN 'leave_one_out' ELSE 'two_pass' END,
-    CASE WHEN is_skipped THEN 'no_passages' END, CASE WHEN NOT is_skipped THEN lowest_gap END, 400, 0, 100, 0,
+    CASE WHEN lowest_score < attribute_below AND NOT is_skipped THEN 'leave_one_out' ELSE 'two_pass' END,
+    CASE WHEN is_skipped THEN 'no_passages' END, CASE WHEN NOT is_skipped THEN lowest_score END, 400, 0, 100, 0,
     n_sentences, CASE WHEN is_skipped THEN 0 ELSE n_sentences END, CASE WHEN is_skipped THEN 0 ELSE n_flagged END,
     time + interval '2 seconds',
-    CASE WHEN lowest_gap < attribute_below AND NOT is_skipped THEN time + interval '1 minute' END, 1
+    CASE WHEN lowest_score < attribute_below AND NOT is_skipped THEN time + interval '1 minute' END, 1
 FROM judged;
-INSERT INTO sentences (verdict_id, sentence_index, scored_at, start_char, end_char, kind, n_tokens, gap,
-    jsd_no_context, surprisal, skip_reason, flagged, supporting_chunk, supporting_passage, supporting_drop,
+INSERT INTO sentences (verdict_id, sentence_index, scored_at, start_char, end_char, kind, n_tokens, score,
+    gap, jsd_no_context, surprisal, skip_reason, flagged, supporting_chunk, supporting_passage, supporting_drop,
     unsupported_probability)
 SELECT n, s, time + interval '2 seconds', start_char, start_char + size, 'prose', 14,
-    CASE WHEN NOT is_skipped THEN gap END, CASE WHEN NOT is_skipped THEN 0.1 END, CASE WHEN NOT is_skipped THEN 1.5 END,
+    CASE WHEN NOT is_skipped THEN gap END, CASE WHEN NOT is_skipped THEN gap END,
+    CASE WHEN NOT is_skipped THEN 0.1 END, CASE WHEN NOT is_skipped THEN 1.5 END,
     CASE WHEN is_skipped THEN 'no_passages' END, CASE WHEN NOT is_skipped THEN gap < flag_below END,
     rests_on, rests_on, CASE WHEN rests_on IS NOT NULL THEN 0.4 END,
     CASE WHEN NOT is_skipped AND threshold_id = 2 THEN 1 / (1 + exp(7 * (gap - 0.45))) END
 FROM judged JOIN said USING (n)
 CROSS JOIN LATERAL (
-    SELECT CASE WHEN NOT is_skipped AND lowest_gap < attribute_below AND NOT is_made_up THEN (n + s) % 3 END
+    SELECT CASE WHEN NOT is_skipped AND lowest_score < attribute_below AND NOT is_made_up THEN (n + s) % 3 END
 ) AS attributed (rests_on)
 """
 
@@ -113,13 +114,13 @@ CROSS JOIN LATERAL (
 ) AS chance (probability)
 WHERE NOT is_skipped AND luck < probability;
 INSERT INTO review_tasks (app, interaction_id, revision, interaction_pk, scorer_id, threshold_id, reason, probability,
-    lowest_gap, reviewers, state, round, created_at, closed_at)
+    lowest_score, reviewers, state, round, created_at, closed_at)
 SELECT app, interaction_id, 1, n, 1, threshold_id, CASE WHEN bool_or(flagged) THEN 'flagged' ELSE 'sampled' END,
     max(probability), min(asked.gap), 1,
     CASE WHEN time < now() - interval '3 days' THEN 'labelled' WHEN n % 9 = 0 THEN 'disputed' ELSE 'open' END, 1,
     time + interval '2 seconds', CASE WHEN time < now() - interval '3 days' THEN time + interval '20 hours' END
 FROM judged JOIN asked USING (n) GROUP BY n, app, interaction_id, threshold_id, time ORDER BY n;
-INSERT INTO review_sentences (task_pk, sentence_index, start_char, end_char, gap, flagged, reason, probability)
+INSERT INTO review_sentences (task_pk, sentence_index, start_char, end_char, score, flagged, reason, probability)
 SELECT id, s, start_char, end_char, gap, flagged, CASE WHEN flagged THEN 'flagged' ELSE 'sampled' END,
     asked.probability
 FROM review_tasks JOIN asked ON asked.n = interaction_pk;

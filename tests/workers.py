@@ -167,7 +167,8 @@ PICTURE = {
         FROM passages p JOIN interactions i ON i.id = p.interaction_pk ORDER BY 1, 2, 3, 4""",
     "sentences": """
         SELECT i.app, i.interaction_id, i.revision, s.sentence_index, s.start_char, s.end_char, s.kind, s.n_tokens,
-               round(s.gap::numeric, 3) AS gap, s.skip_reason, s.flagged, s.supporting_chunk
+               round(s.score::numeric, 3) AS score, round(s.gap::numeric, 3) AS gap,
+               s.skip_reason, s.flagged, s.supporting_chunk
         FROM sentences s JOIN verdicts v ON v.id = s.verdict_id JOIN interactions i ON i.id = v.interaction_pk
         ORDER BY 1, 2, 3, 4""",
     "attributions": """

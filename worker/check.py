@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from worker.broker.admin import BrokerAdmin
 from worker.broker.errors import BrokerError
+from worker.detectors import choose_detector
 from worker.errors import WorkerError
 from worker.schema import require_current_schema
 from worker.security import kafka_security, security_warning
@@ -36,7 +37,7 @@ def check_setup(overrides: dict[str, object]) -> Iterator[Finding]:
     yield Finding("settings", None, f"topic {settings.topic}, group {settings.consumer_group}")
     yield _find("broker", lambda: _broker(settings))
     yield _find("database", lambda: _database(settings))
-    yield _find("model", lambda: load_scorer(settings).identity.label)
+    yield _find("model", lambda: _model(settings))
 
 
 def _find(part: str, look: Callable[[], str]) -> Finding:
@@ -44,6 +45,11 @@ def _find(part: str, look: Callable[[], str]) -> Finding:
         return Finding(part, None, look())
     except (BrokerError, StoreError, WorkerError) as error:
         return Finding(part, " ".join(str(error).split()))
+
+
+def _model(settings: Settings) -> str:
+    scorer = load_scorer(settings).identity
+    return choose_detector(settings.detector, scorer).judging(scorer).label
 
 
 def _broker(settings: Settings) -> str:

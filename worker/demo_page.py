@@ -16,8 +16,8 @@ from worker.store import Store
 from worker.store.readback import SentenceRow
 
 FURTHER = """[bold]Look further[/]  make psql opens this database; for example
-  SELECT app, interaction_id, text, gap, supporting_passage_id FROM v_flagged_sentences ORDER BY gap;
-  SELECT * FROM v_interactions ORDER BY lowest_gap;   SELECT * FROM v_dead_letters;   SELECT * FROM v_ingest_lag;
+  SELECT app, interaction_id, text, score, gap, supporting_passage_id FROM v_flagged_sentences ORDER BY score;
+  SELECT * FROM v_interactions ORDER BY lowest_score;   SELECT * FROM v_dead_letters;   SELECT * FROM v_ingest_lag;
 [bold]Your own data[/]  make demo INPUT=exchanges.jsonl LIMIT=40"""
 
 
@@ -31,7 +31,7 @@ def print_verdicts(store: Store, *, elapsed_s: float) -> None:
         totals["exchanges"] += 1
         totals["sentences"] += len(sentences)
         totals["flagged"] += sum(row.flagged is True for row in sentences)
-        totals["unscored"] += sum(row.gap is None for row in sentences)
+        totals["unscored"] += sum(row.score is None for row in sentences)
     console.print(_totals(store, totals, elapsed_s))
     console.print(FURTHER, highlight=False, soft_wrap=True)
 
@@ -46,14 +46,14 @@ def write_json(store: Store, path: Path) -> None:
 def _exchange(app: str, interaction_id: str, sentences: list[SentenceRow]) -> Table:
     table = Table(title=f"{escape(app)} · {escape(interaction_id)}", title_justify="left", title_style="bold", box=None)
     table.add_column("", width=4)
-    table.add_column("gap", justify="right", width=6)
+    table.add_column("score", justify="right", width=6)
     table.add_column("sentence", ratio=1)
     table.add_column("rests on", width=28, overflow="fold")
     for row in sentences:
-        style = "red" if row.flagged else ("dim" if row.gap is None else "")
+        style = "red" if row.flagged else ("dim" if row.score is None else "")
         table.add_row(
             "FLAG" if row.flagged else "",
-            "" if row.gap is None else f"{row.gap:.2f}",
+            "" if row.score is None else f"{row.score:.2f}",
             escape(" ".join(row.text.split())),
             escape(_support(row)),
             style=style,
@@ -100,6 +100,7 @@ def _record(row: SentenceRow) -> dict[str, object]:
         "start": row.start_char,
         "end": row.end_char,
         "text": row.text,
+        "score": row.score,
         "gap": row.gap,
         "jsd_no_context": row.jsd_no_context,
         "surprisal": row.surprisal,

@@ -19,6 +19,7 @@ from worker.backoff import Patience
 from worker.booking import Booking
 from worker.dead_letters import DeadLetters
 from worker.decode import decode
+from worker.detectors import Detector
 from worker.judge import Threshold, judge, threshold_for
 from worker.metrics import Metrics, Stage
 from worker.records import Record
@@ -38,7 +39,7 @@ Key = tuple[str, str, str]
 
 
 class Ingest:
-    """Settles batches under one scorer.
+    """Settles batches under one scorer and detector.
 
     Review tasks are told of on the ``channels``; ``uniform`` draws from [0, 1) which answers become one.
     """
@@ -49,6 +50,7 @@ class Ingest:
         store: Store,
         scoring: Scoring,
         scorer_id: int,
+        detector: Detector,
         dead_letters: DeadLetters,
         max_message_bytes: int,
         default_app: str,
@@ -60,6 +62,7 @@ class Ingest:
         self._store = store
         self._scoring = scoring
         self._scorer_id = scorer_id
+        self._detector = detector
         self._max_message_bytes = max_message_bytes
         self._default_app = default_app
         self._patience = patience
@@ -144,12 +147,13 @@ class Ingest:
             return Settlement(record, Outcome.SKIPPED, DUPLICATE, decoded=item)
         if isinstance(grounding, Unscorable):
             return Settlement(record, Outcome.DEAD_LETTERED, RejectReason.SCORING_FAILED, grounding.error)
-        verdict = judge(grounding, threshold_for(item.interaction.app, thresholds))
+        scores = self._detector.scores(exchange_of(item.interaction), grounding)
+        verdict = judge(scores, threshold_for(item.interaction.app, thresholds))
         if grounding.skip_reason is not None:
             return Settlement(
                 record, Outcome.SKIPPED, grounding.skip_reason, decoded=item, grounding=grounding, verdict=verdict
             )
-        verdict = chooser.chosen(item.interaction.app, grounding, verdict)
+        verdict = chooser.chosen(item.interaction.app, verdict)
         return Settlement(
             record, Outcome.SCORED, decoded=item, grounding=grounding, verdict=verdict, channels=self._channels
         )

@@ -183,13 +183,13 @@ class Metrics:
         )
         self._flag_below = Gauge(
             "gasp_threshold_flag_below_nats",
-            "Nats of gap below which a sentence is flagged, for each threshold version in force.",
+            "Score in nats below which a sentence is flagged, for each threshold version in force.",
             version,
             registry=self._registry,
         )
         self._attribute_below = Gauge(
             "gasp_threshold_attribute_below_nats",
-            "Nats of lowest gap below which an answer is attributed, for each threshold version in force.",
+            "Lowest score in nats below which an answer is attributed, for each threshold version in force.",
             version,
             registry=self._registry,
         )

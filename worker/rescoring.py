@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import structlog
 
 from gasp_core.grounding import AnswerGrounding
+from worker.detectors import Detector
 from worker.judge import judge, threshold_for
 from worker.leased import Leased, Terms
 from worker.scoring import Scoring, Unscorable
@@ -24,10 +25,18 @@ class Rescoring(Leased[RescoreJob]):
     """Leased work on re-scoring jobs: scores a batch in one call, and stores its verdicts in one transaction."""
 
     def __init__(
-        self, *, store: Store, scoring: Scoring, scorer_id: int, terms: Terms, batch_answers: int = BATCH_ANSWERS
+        self,
+        *,
+        store: Store,
+        scoring: Scoring,
+        scorer_id: int,
+        detector: Detector,
+        terms: Terms,
+        batch_answers: int = BATCH_ANSWERS,
     ) -> None:
         super().__init__(store=store, scorer_id=scorer_id, terms=terms)
         self._scoring = scoring
+        self._detector = detector
         self._batch_answers = batch_answers
 
     def _claim(self) -> tuple[RescoreJob, ...]:
@@ -58,7 +67,9 @@ class Rescoring(Leased[RescoreJob]):
     def _judge(self, scored: Sequence[tuple[RescoreJob, AnswerGrounding]]) -> list[tuple[RescoreJob, Judged]]:
         thresholds = self._store.active_thresholds(self._scorer_id)
         return [
-            (job, Judged(grounding, judge(grounding, threshold_for(job.app, thresholds)))) for job, grounding in scored
+            (job, Judged(grounding, judge(self._detector.scores(job.exchange, grounding), threshold)))
+            for job, grounding in scored
+            for threshold in [threshold_for(job.app, thresholds)]
         ]
 
     def _finish(self, judged: Sequence[tuple[RescoreJob, Judged]]) -> None:

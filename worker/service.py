@@ -15,6 +15,7 @@ import structlog
 import torch
 
 from gasp_core.errors import ModelError, ModelNotFound
+from gasp_core.identity import ScorerIdentity
 from gasp_core.model import load_model
 from gasp_core.packaged import resolve_model
 from gasp_core.passes.choice import choose_passes
@@ -25,6 +26,7 @@ from worker.backoff import Patience
 from worker.broker.source import RecordSource
 from worker.consume import Consumer
 from worker.dead_letters import DeadLetters
+from worker.detectors import Detector, choose_detector
 from worker.endpoints import open_sink, open_source
 from worker.engine import Engine
 from worker.errors import SettingsError
@@ -42,7 +44,6 @@ from worker.schema import require_current_schema
 from worker.scoring import AnswerScorer, Scoring
 from worker.second_opinion.asking import Asking
 from worker.second_opinion.opened import Workplace, second_opinions
-from worker.seeds import ATTRIBUTE_BELOW_NATS, FLAG_BELOW_NATS, NOTE
 from worker.settings import Settings
 from worker.settlement import Settled
 from worker.stop import Stop
@@ -50,6 +51,7 @@ from worker.store import Store, open_store
 from worker.watchdog import Watchdog
 
 ENGINE_LOOK_S = 1.0
+SEEDED = "seeded default, not calibrated for this application; see docs/thresholds.md"
 
 log = structlog.get_logger(__name__)
 
@@ -64,11 +66,16 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Worker:
-    """What the parts of a scoring worker share. ``owner`` is this process, as no other."""
+    """What the parts of a scoring worker share.
+
+    ``identity`` is that of scorer and detector together, ``owner`` is this process, as no other.
+    """
 
     settings: Settings
     store: Store
     scorer: AnswerScorer
+    detector: Detector
+    identity: ScorerIdentity
     scorer_id: int
     owner: str
     stop: Stop
@@ -108,9 +115,11 @@ def run_service(
             stop.wait()
             return True
         scorer = (load or load_scorer)(settings)
-        scorer_id = start.outlast(lambda: register(store, scorer), name="register")
+        detector = choose_detector(settings.detector, scorer.identity)
+        identity = detector.judging(scorer.identity)
+        scorer_id = start.outlast(lambda: register(store, identity, detector), name="register")
         instruments.liveness.excuse("start")
-        worker = _Worker(settings, store, scorer, scorer_id, owner, stop, instruments)
+        worker = _Worker(settings, store, scorer, detector, identity, scorer_id, owner, stop, instruments)
         finished = _score(worker, roles, on_settled)
     log.info("stopped", owner=owner, finished=finished)
     return finished
@@ -139,11 +148,11 @@ def _load(settings: Settings) -> GroundingScorer:
     return GroundingScorer(model, limits=_limits(settings), masked=settings.masked_attribution, passes=choice.passes)
 
 
-def register(store: Store, scorer: AnswerScorer) -> int:
-    """Make the scorer known and give it a first threshold if it has none."""
-    scorer_id = store.register_scorer(scorer.identity)
+def register(store: Store, identity: ScorerIdentity, detector: Detector) -> int:
+    """Make known what verdicts are given by, and give it the detector's first threshold if it has none."""
+    scorer_id = store.register_scorer(identity)
     store.ensure_default_threshold(
-        scorer_id, flag_below=FLAG_BELOW_NATS, attribute_below=ATTRIBUTE_BELOW_NATS, note=NOTE
+        scorer_id, flag_below=detector.flag_below, attribute_below=detector.attribute_below, note=SEEDED
     )
     return scorer_id
 
@@ -188,7 +197,9 @@ def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settl
         terms=terms,
         metrics=worker.instruments.metrics,
     )
-    rescoring = Rescoring(store=worker.store, scoring=scoring, scorer_id=worker.scorer_id, terms=terms)
+    rescoring = Rescoring(
+        store=worker.store, scoring=scoring, scorer_id=worker.scorer_id, detector=worker.detector, terms=terms
+    )
     patience = Patience(worker.stop, worker.instruments, part="engine", within_s=settings.work_timeout_s)
     attributes = Role.ATTRIBUTE in roles
     with _asking(worker) if attributes else nullcontext(()) as asking:
@@ -201,7 +212,7 @@ def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settl
             beat=patience.beat,
         )
         with engine:
-            _started(worker.instruments, roles, worker.owner, worker.scorer.identity.label)
+            _started(worker.instruments, roles, worker.owner, worker.identity.label)
             if Role.CONSUME in roles:
                 _consume(worker, scoring, engine, patience, on_settled)
             else:
@@ -246,6 +257,7 @@ def _consume(
             store=worker.store,
             scoring=scoring,
             scorer_id=worker.scorer_id,
+            detector=worker.detector,
             dead_letters=DeadLetters(sink, settings.dead_letter_topic, settings.max_message_bytes),
             max_message_bytes=settings.max_message_bytes,
             default_app=settings.default_app,

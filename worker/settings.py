@@ -12,6 +12,7 @@ from pydantic_settings import SettingsError as SettingsSourceError
 
 from gasp_core.packaged import PACKAGED_MODEL
 from schemas.interaction import MAX_APP_CHARS
+from worker.detectors import DetectorName
 from worker.errors import SettingsError
 from worker.review.channels import ReviewChannels
 from worker.second_opinion.choice import SecondOpinionChoice
@@ -35,6 +36,10 @@ class Settings(KafkaSecurity, ReviewChannels, SecondOpinionChoice, BaseSettings)
     model_revision: str | None = None
     device: str = "auto"
     dtype: str = "auto"
+    detector: DetectorName | None = Field(
+        None,
+        description="What verdicts go by: gap, jsd or fused; default: fused if fitted to the model, else gap",
+    )
     max_context_tokens: int = Field(131_072, ge=1, description="More is cut off and said on the row")
     max_answer_tokens: int | None = Field(None, ge=1, description="Default: what the model's window holds")
     max_batch_tokens: int | None = Field(None, ge=1, description="Tokens a forward pass; default by device")

@@ -73,8 +73,8 @@ def preview_lines(found: Preview) -> Iterator[str]:
     """The counts, and the sample with its text, cut and without anything that a terminal would act on."""
     yield preview_line(found)
     for one in found.sample:
-        change = "would pass" if one.flagged else "would be flagged"
-        yield f"  {visible(one.app)} {visible(one.interaction_id)} [{one.sentence_index}] gap {one.gap:.4f} {change}"
+        change = f"score {one.score:.4f} " + ("would pass" if one.flagged else "would be flagged")
+        yield f"  {visible(one.app)} {visible(one.interaction_id)} [{one.sentence_index}] {change}"
         yield f"    {visible(' '.join(one.text.split()))[:MAX_TEXT_CHARS]}"
 
 
@@ -95,7 +95,7 @@ def preview_facts(found: Preview) -> Facts:
                 "app": one.app,
                 "interaction_id": one.interaction_id,
                 "sentence_index": one.sentence_index,
-                "gap": one.gap,
+                "score": one.score,
                 "flagged": one.flagged,
                 "text": one.text,
             }

@@ -22,6 +22,7 @@ FIELDS = {
     "start",
     "end",
     "text",
+    "score",
     "gap",
     "jsd_no_context",
     "surprisal",
@@ -72,7 +73,7 @@ def check_answer(answer: str, sentences: list[dict[str, Any]], passages: set[str
     for row in sentences:
         assert row["answer"] == answer
         assert answer[row["start"] : row["end"]] == row["text"]
-        assert (row["gap"] is None) == (row["skip_reason"] is not None)
+        assert (row["score"] is None) == (row["gap"] is None) == (row["skip_reason"] is not None)
         assert row["threshold_version"] == "default/1"
         if flagged and row["gap"] is not None:
             assert row["attribution"] in {"supported", "none_reacts"}

@@ -94,7 +94,7 @@ def test_a_reviewers_labels_become_the_next_threshold_version(tansu: Broker, dep
 
     (version,) = deployment.rows("SELECT * FROM thresholds WHERE is_active AND app = 'museums'")
     assert version["learned_from"] == "calibrated"
-    assert version["flag_below"] != 0.15
+    assert version["flag_below"] != 2.0, "the first of the fused detector"
     judged = deployment.rows("SELECT * FROM v_sentences WHERE interaction_id = 'museum-1000' ORDER BY sentence_index")
     assert {row["threshold_version"] for row in judged} == {"museums/1"}
     supported, invented = (row["unsupported_probability"] for row in judged)
@@ -129,7 +129,7 @@ def logged(number: int) -> dict[str, Any]:
 
 def opinion(sentence: dict[str, Any]) -> str:
     """A reviewer who finds the lower scores unsupported, but not all of them and not only these."""
-    return "unsupported" if sentence["gap"] + fraction("doubt", sentence["text"]) < 1.5 else "supported"
+    return "unsupported" if sentence["score"] + fraction("doubt", sentence["text"]) < 1.5 else "supported"
 
 
 def test_a_kill_between_any_two_steps_of_the_loop_loses_no_task_and_no_label(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from scipy.stats import binomtest
 
 from worker.calibration.recalibrate import Outcome, Recalibration
+from worker.detectors import GAP
 from worker.review.policy import Objective, ReviewPolicy
-from worker.seeds import ATTRIBUTE_BELOW_NATS, FLAG_BELOW_NATS
 
 # What docs/thresholds.md says of it.
 SENTENCES = 1516
@@ -20,7 +20,7 @@ def keep_seed(policy: ReviewPolicy) -> Recalibration:
     name = str(policy.objective)
     low, high = _stated(policy)
     numbers: dict[str, float | int | str | None] = {f"{name}_low": low, f"{name}_high": high}
-    return Recalibration(Outcome.UNCHANGED, "seeded", FLAG_BELOW_NATS, ATTRIBUTE_BELOW_NATS, None, numbers)
+    return Recalibration(Outcome.UNCHANGED, "seeded", GAP.flag_below, GAP.attribute_below, None, numbers)
 
 
 def _stated(policy: ReviewPolicy) -> tuple[float, float]:

@@ -13,9 +13,9 @@ from tests.benchmarks.calibration_seeded import keep_seed
 from tests.benchmarks.calibration_traffic import Answers
 from worker.calibration.labels import Floats, LabelledSentence, Population
 from worker.calibration.recalibrate import InForce, Recalibration, recalibrate
+from worker.detectors import GAP
 from worker.review.policy import Objective, ReviewPolicy
 from worker.review.selection import Pace, Reason, expected_weights, select
-from worker.seeds import ATTRIBUTE_BELOW_NATS, FLAG_BELOW_NATS
 
 DAYS = 360
 MONTH = 30
@@ -42,7 +42,7 @@ class App:
     policy: ReviewPolicy
     method: str
     rng: np.random.Generator
-    in_force: InForce = field(default_factory=lambda: InForce(FLAG_BELOW_NATS, ATTRIBUTE_BELOW_NATS))
+    in_force: InForce = field(default_factory=lambda: InForce(GAP.flag_below, GAP.attribute_below))
     labelled: list[LabelledSentence] = field(default_factory=list)
     labels_given: int = 0
     traffic: list[Floats] = field(default_factory=list)

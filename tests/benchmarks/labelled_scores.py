@@ -18,11 +18,10 @@ import torch
 import typer
 from rich.progress import track
 
-from gasp_core.grounding import AnswerGrounding
+from gasp_core.grounding import AnswerGrounding, Exchange, Passage
 from gasp_core.model import load_model
 from gasp_core.packaged import PACKAGED_MODEL, cache_directory, resolve_model
 from gasp_core.scorer import GroundingScorer
-from tests.benchmarks.threshold import exchange_of, read_rows
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
 FILES = ("ragtruth_qa_dev", "lfqa_dev")
@@ -51,6 +50,18 @@ def scored_answers(path: Path, dtype: str = DTYPE) -> list[dict[str, Any]]:
             file.write(json.dumps(_scored(row, scorer.score([exchange_of(row)])[0])) + "\n")
             file.flush()
     return list(_lines(cached))
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The lines of the file."""
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def exchange_of(row: dict[str, Any]) -> Exchange:
+    """The row as the scorer takes it."""
+    passages = tuple(Passage(str(number), text) for number, text in enumerate(row["passages"]))
+    return Exchange(row["query"], passages, row["answer"])
 
 
 def _cache(path: Path, label: str) -> Path:

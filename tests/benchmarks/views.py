@@ -96,7 +96,7 @@ INSERT INTO passages (interaction_pk, position, stored_at, passage_id, text, sco
 SELECT n, p, time + interval '2 seconds', 'doc-' || (n * 7 + p) % 10000,
     'Passage ' || p || ' of ' || n || ' says what a sentence of the answer says, and more than that.', 0.5, '{}'
 FROM portion, generate_series(0, 4) AS p;
-INSERT INTO verdicts (id, interaction_pk, scorer_id, threshold_id, method, lowest_gap, context_tokens,
+INSERT INTO verdicts (id, interaction_pk, scorer_id, threshold_id, method, lowest_score, context_tokens,
     context_tokens_cut, answer_tokens, answer_tokens_cut, n_sentences, n_scored, n_flagged, scored_at, attributed_at,
     context_windows)
 OVERRIDING SYSTEM VALUE
@@ -104,9 +104,10 @@ SELECT n, n, 1, 1, CASE WHEN n % 10 = 0 THEN 'leave_one_out' ELSE 'two_pass' END
     CASE WHEN n % 4 = 0 THEN 1 ELSE 0 END, time + interval '2 seconds',
     CASE WHEN n % 10 = 0 THEN time + interval '1 minute' END, 1
 FROM portion;
-INSERT INTO sentences (verdict_id, sentence_index, scored_at, start_char, end_char, kind, n_tokens, gap, jsd_no_context,
-    surprisal, flagged, supporting_chunk, supporting_passage, supporting_drop, context_window)
-SELECT n, s, time + interval '2 seconds', s * 50, s * 50 + 50, 'prose', 12, (n * 8 + s) % 97 / 20.0, 0.1, 1.5,
+INSERT INTO sentences (verdict_id, sentence_index, scored_at, start_char, end_char, kind, n_tokens, score, gap,
+    jsd_no_context, surprisal, flagged, supporting_chunk, supporting_passage, supporting_drop, context_window)
+SELECT n, s, time + interval '2 seconds', s * 50, s * 50 + 50, 'prose', 12, (n * 8 + s) % 97 / 20.0,
+    (n * 8 + s) % 97 / 20.0, 0.1, 1.5,
     n % 4 = 0 AND s = n / 4 % 8, CASE WHEN n % 10 = 0 THEN s % 5 END, CASE WHEN n % 10 = 0 THEN s % 5 END,
     CASE WHEN n % 10 = 0 THEN 0.5 END, 0
 FROM portion, generate_series(0, 7) AS s;

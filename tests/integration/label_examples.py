@@ -18,15 +18,16 @@ NOON = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 _TASK = """
 INSERT INTO review_tasks (app, interaction_id, revision, interaction_pk, scorer_id, threshold_id, reason, probability,
-    lowest_gap, reviewers)
-SELECT i.app, i.interaction_id, i.revision, i.id, v.scorer_id, v.threshold_id, 'flagged', 1, v.lowest_gap, %(reviewers)s
+    lowest_score, reviewers)
+SELECT i.app, i.interaction_id, i.revision, i.id, v.scorer_id, v.threshold_id, 'flagged', 1, v.lowest_score,
+    %(reviewers)s
 FROM interactions i JOIN verdicts v ON v.interaction_pk = i.id
 WHERE i.interaction_id = %(interaction_id)s AND i.revision = %(revision)s
 RETURNING id, task_id
 """
 _SENTENCES = """
-INSERT INTO review_sentences (task_pk, sentence_index, start_char, end_char, gap, flagged, reason, probability)
-SELECT t.id, s.sentence_index, s.start_char, s.end_char, s.gap, s.flagged,
+INSERT INTO review_sentences (task_pk, sentence_index, start_char, end_char, score, flagged, reason, probability)
+SELECT t.id, s.sentence_index, s.start_char, s.end_char, s.score, s.flagged,
     CASE WHEN s.flagged THEN 'flagged' ELSE 'sampled' END, CASE WHEN s.flagged THEN 1 ELSE 0.25 END
 FROM review_tasks t JOIN verdicts v ON v.interaction_pk = t.interaction_pk AND v.scorer_id = t.scorer_id
 JOIN sentences s ON s.verdict_id = v.id WHERE t.id = %(task_pk)s AND s.sentence_index = ANY (%(asked)s)

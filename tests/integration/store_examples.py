@@ -78,26 +78,34 @@ def interaction(interaction_id: str, answer: str, *, app: str = "shop", passages
 
 
 def grounding(
-    gaps: Sequence[float | None], edition: str = "", skip_reason: AnswerSkip | None = None
+    scores: Sequence[float | None], edition: str = "", skip_reason: AnswerSkip | None = None
 ) -> AnswerGrounding:
-    """Scores for ``answer_of(len(gaps), edition)``; a gap of None is a sentence that was too short to score."""
+    """What a detector scores like this, for ``answer_of(len(scores), edition)``; None is a sentence too short to score.
+
+    The detector of the examples turns the gap's sign round, so that whoever takes one for the other is found out.
+    """
     sentences = []
     start = 0
-    for index, gap in enumerate(gaps):
+    for index, score in enumerate(scores):
         end = len(answer_of(index + 1, edition))
         span = Sentence(start, end, UnitKind.PROSE)
-        if gap is None:
+        if score is None:
             sentences.append(SentenceGrounding(index, span, 4, skip_reason=SentenceSkip.TOO_SHORT))
         else:
-            sentences.append(SentenceGrounding(index, span, 4, gap, jsd_no_context=0.25, surprisal=1.5))
+            sentences.append(SentenceGrounding(index, span, 4, -score, jsd_no_context=0.25, surprisal=1.5))
         start = end
     n_windows = 0 if skip_reason else 1
     return AnswerGrounding(Method.TWO_PASS, tuple(sentences), (), Truncation(120, 20, 30, 0), skip_reason, n_windows)
 
 
-def attributed(gaps: Sequence[float | None], drops: Sequence[Sequence[float]]) -> AnswerGrounding:
+def scores_of(found: AnswerGrounding) -> list[float | None]:
+    """What the detector of the examples says."""
+    return [None if one.gap is None else -one.gap for one in found.sentences]
+
+
+def attributed(scores: Sequence[float | None], drops: Sequence[Sequence[float]]) -> AnswerGrounding:
     """What leave-one-out adds: for each sentence the drop of each chunk."""
-    plain = grounding(gaps)
+    plain = grounding(scores)
     chunks = tuple(Chunk(passage=number, start=0, end=10, group=number) for number in range(len(drops[0])))
     sentences = []
     for found, values in zip(plain.sentences, drops, strict=True):
@@ -122,7 +130,7 @@ def attributed(gaps: Sequence[float | None], drops: Sequence[Sequence[float]]) -
 def scored(
     offset: int,
     interaction_id: str,
-    gaps: Sequence[float | None],
+    scores: Sequence[float | None],
     threshold: Threshold,
     *,
     edition: str = "",
@@ -131,11 +139,15 @@ def scored(
     passages: int = 2,
 ) -> Settlement:
     """A record that was decoded, scored and judged. Another ``edition`` is other content."""
-    found = grounding(gaps, edition)
-    logged = interaction(interaction_id, answer_of(len(gaps), edition), app=app, passages=passages)
+    found = grounding(scores, edition)
+    logged = interaction(interaction_id, answer_of(len(scores), edition), app=app, passages=passages)
     decoded = Decoded(logged, "native", ("bom", 'it\'s, {quoted} \\ "so"'))
     return Settlement(
-        record(offset, partition), Outcome.SCORED, decoded=decoded, grounding=found, verdict=judge(found, threshold)
+        record(offset, partition),
+        Outcome.SCORED,
+        decoded=decoded,
+        grounding=found,
+        verdict=judge(scores_of(found), threshold),
     )
 
 
@@ -170,7 +182,7 @@ def skipped(offset: int, interaction_id: str, threshold: Threshold) -> Settlemen
         "no_passages",
         decoded=decoded,
         grounding=found,
-        verdict=judge(found, threshold),
+        verdict=judge(scores_of(found), threshold),
     )
 
 

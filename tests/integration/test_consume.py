@@ -27,6 +27,7 @@ from worker.broker.source import RecordSource
 from worker.claims import Claim, Position
 from worker.consume import Consumer
 from worker.dead_letters import DeadLetters
+from worker.detectors import GAP
 from worker.engine import Engine
 from worker.ingest import Ingest
 from worker.instruments import Instruments
@@ -118,12 +119,13 @@ def running(
             max_poll_interval_ms=max_poll_interval_ms,
         )
         stack.callback(source.close)
-        loop = Loop(source, scorer, register(store, scorer), topic, dead_letter_topic)
+        loop = Loop(source, scorer, register(store, scorer.identity, GAP), topic, dead_letter_topic)
         patience = Patience(stop, instruments, part="test", within_s=60)
         ingest = Ingest(
             store=store,
             scoring=Scoring(scorer, instruments.metrics),
             scorer_id=loop.scorer_id,
+            detector=GAP,
             dead_letters=DeadLetters(sink, dead_letter_topic, 1_000_000),
             max_message_bytes=1_000_000,
             default_app="default",

@@ -46,18 +46,18 @@ def test_rates_count_the_current_answers_of_a_bucket(url: str) -> None:
     assert (ten["interactions"], ten["scored"], ten["skipped"], ten["skipped_no_passages"]) == (3, 2, 1, 1)
     assert (ten["sentences"], ten["sentences_scored"], ten["sentences_flagged"]) == (5, 3, 1)
     assert ten["flagged_share"] == pytest.approx(1 / 3)
-    # The lowest gaps are 0.01 and 0.9; a tenth of the way, and half of it.
-    assert (ten["lowest_gap_p10"], ten["lowest_gap_p50"]) == pytest.approx((0.099, 0.455))
+    # The lowest scores are 0.01 and 0.9; a tenth of the way, and half of it.
+    assert (ten["lowest_score_p10"], ten["lowest_score_p50"]) == pytest.approx((0.099, 0.455))
     assert (later["time"], later["interactions"], later["flagged_share"]) == (TEN + timedelta(minutes=5), 1, 0)
     (day,) = rates(url, "v_rates_1d")
     assert (day["time"], day["interactions"], day["sentences_scored"], day["flagged_share"]) == (DAY, 4, 4, 0.25)
-    assert (day["lowest_gap_p10"], day["lowest_gap_p50"]) == pytest.approx((0.01 + 0.2 * 0.49, 0.5))
+    assert (day["lowest_score_p10"], day["lowest_score_p50"]) == pytest.approx((0.01 + 0.2 * 0.49, 0.5))
 
 
 def test_a_bucket_without_a_score_has_no_share(url: str) -> None:
     move(url, "b", -30)
     first = rates(url, "v_rates_5m")[0]
-    assert (first["interactions"], first["flagged_share"], first["lowest_gap_p10"]) == (1, None, None)
+    assert (first["interactions"], first["flagged_share"], first["lowest_score_p10"]) == (1, None, None)
 
 
 def test_a_late_message_is_counted_in_the_bucket_of_its_own_time(url: str, store: Store) -> None:
@@ -89,12 +89,12 @@ def test_the_use_of_passages_is_that_of_attributed_answers(url: str, store: Stor
 
 
 TASKS = """
-INSERT INTO review_tasks (app, interaction_id, revision, scorer_id, threshold_id, reason, probability, lowest_gap,
+INSERT INTO review_tasks (app, interaction_id, revision, scorer_id, threshold_id, reason, probability, lowest_score,
     reviewers, state, round, created_at, closed_at)
 VALUES ('shop', 'a', 1, 1, 1, 'flagged', 0.5, 0.01, 1, 'open', 1, now() - interval '2 hours', NULL),
     ('shop', 'c', 2, 1, 1, 'sampled', 0.1, 0.9, 2, 'disputed', 2, now() - interval '1 hour', NULL),
     ('shop', 'd', 1, 1, 1, 'sampled', 0.1, 0.5, 1, 'labelled', 1, now(), now());
-INSERT INTO review_sentences (task_pk, sentence_index, start_char, end_char, gap, flagged, reason, probability)
+INSERT INTO review_sentences (task_pk, sentence_index, start_char, end_char, score, flagged, reason, probability)
 VALUES (1, 0, 0, 9, 0.01, true, 'flagged', 0.5), (1, 1, 9, 18, 0.9, false, 'sampled', 0.1),
     (2, 0, 0, 9, 0.9, false, 'sampled', 0.1), (3, 0, 0, 9, 0.5, false, 'sampled', 0.1);
 INSERT INTO review_labels (tool, external_id, action, label, app, interaction_id, revision, sentence_index, reviewer,

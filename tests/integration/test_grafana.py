@@ -101,7 +101,7 @@ def test_the_variables_offer_every_app_and_scorer_of_the_time_that_is_shown(fill
         ("v_rates_5m WHERE time >= now() - interval '3 hours'", "ix_interactions_time_5m"),
         ("v_rates_1d WHERE time >= now() - interval '2 days'", "ix_interactions_time_1d"),
         ("v_chunk_usage WHERE time >= now() - interval '2 days'", "ix_interactions_time_1d"),
-        (f"v_review_queue WHERE app = '{APP}' ORDER BY lowest_gap LIMIT 5", "ix_review_tasks_open"),
+        (f"v_review_queue WHERE app = '{APP}' ORDER BY lowest_score LIMIT 5", "ix_review_tasks_open"),
     ],
 )
 def test_a_view_is_looked_up_by_its_time_or_by_what_is_open(filled: str, asked: str, index: str) -> None:

@@ -116,6 +116,7 @@ VALUES ('t', 0, 2, 2, 3, 'worker-1')
 """
 
 
+_RENAMED = {"lowest_gap": "lowest_score"}
 _EARLIER = sorted(one.revision for one in ScriptDirectory.from_config(_config()).walk_revisions())[:-1]
 
 
@@ -133,7 +134,7 @@ def test_a_database_of_any_earlier_revision_keeps_its_rows_on_the_way_up_and_dow
     assert {name: len(found) for name, found in after.items()} == {name: len(found) for name, found in before.items()}
     for name, found in before.items():
         for old, new in zip(found, after[name], strict=True):
-            assert {key: value for key, value in new.items() if key in old} == old
+            assert {key: new[_RENAMED.get(key, key)] for key in old} == old
     downgrade(empty_database_url, revision)
     assert _contents(empty_database_url) == before
 
@@ -156,6 +157,15 @@ def test_verdicts_from_before_windows_were_given_on_one_window_or_on_none(empty_
     assert [row["context_windows"] for row in answers] == [1, 0]
     windows = rows(empty_database_url, "SELECT context_window FROM v_sentences ORDER BY interaction_id")
     assert [row["context_window"] for row in windows] == [0, None]
+
+
+def test_verdicts_from_before_there_was_a_choice_were_given_on_the_gap(empty_database_url: str) -> None:
+    upgrade(empty_database_url, "0001")
+    with create_engine(engine_url(empty_database_url), poolclass=NullPool).begin() as connection:
+        connection.exec_driver_sql(_DATA)
+    upgrade(empty_database_url)
+    found = rows(empty_database_url, "SELECT score, gap FROM v_sentences ORDER BY interaction_id")
+    assert [(row["score"], row["gap"]) for row in found] == [(0.5, 0.5), (None, None)]
 
 
 def test_a_migration_runs_with_a_lock_timeout_and_holds_the_lock_between_transactions(empty_database_url: str) -> None:
@@ -232,7 +242,7 @@ def test_no_floating_point_column_takes_a_number_that_is_not_finite(
     store.set_review_policy(DEFAULT_POLICY)
     store.set_review_pace("shop", scorer_id, UsualDay(1.0, 1.0, 1.0))
     columns = [(row["table_name"], row["column_name"]) for row in rows(database_url, _FLOATS)]
-    assert len(columns) == 25
+    assert len(columns) == 26
     for table, column in columns:
         with pytest.raises(psycopg.errors.CheckViolation) as raised:
             rows(database_url, f"UPDATE {table} SET {column} = '{number}'")

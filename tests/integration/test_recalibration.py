@@ -19,6 +19,7 @@ from tests.integration.store_examples import (
     prepared,
     rows,
     scored,
+    scores_of,
 )
 from worker.cli import app as gasp_worker
 from worker.errors import Stopped
@@ -38,17 +39,17 @@ SENTENCES_PER_ANSWER = 4
 
 TASKS = """
     INSERT INTO review_tasks
-        (app, interaction_id, revision, interaction_pk, scorer_id, threshold_id, reason, probability, lowest_gap,
+        (app, interaction_id, revision, interaction_pk, scorer_id, threshold_id, reason, probability, lowest_score,
          reviewers, state, closed_at)
-    SELECT i.app, i.interaction_id, i.revision, i.id, v.scorer_id, v.threshold_id, 'sampled', 0.5, v.lowest_gap, 1,
+    SELECT i.app, i.interaction_id, i.revision, i.id, v.scorer_id, v.threshold_id, 'sampled', 0.5, v.lowest_score, 1,
         'labelled', now()
     FROM verdicts v JOIN interactions i ON i.id = v.interaction_pk
     WHERE v.scorer_id = %(scorer)s AND i.app = ANY(%(apps)s)
 """
 ASKED = """
     INSERT INTO review_sentences
-        (task_pk, sentence_index, start_char, end_char, gap, flagged, reason, probability)
-    SELECT t.id, s.sentence_index, s.start_char, s.end_char, s.gap, s.flagged, 'sampled', 0.5
+        (task_pk, sentence_index, start_char, end_char, score, flagged, reason, probability)
+    SELECT t.id, s.sentence_index, s.start_char, s.end_char, s.score, s.flagged, 'sampled', 0.5
     FROM review_tasks t
     JOIN verdicts v ON v.interaction_pk = t.interaction_pk AND v.scorer_id = t.scorer_id
     JOIN sentences s ON s.verdict_id = v.id
@@ -57,7 +58,7 @@ ASKED = """
 LABELS = """
     INSERT INTO review_labels (tool, external_id, action, label, task_id, sentence_index, reviewer, source)
     SELECT 'test', t.id || '-' || s.sentence_index, 'label',
-        CASE WHEN (s.gap < 0.3 AND mod(t.id + s.sentence_index, 3) > 0) OR mod(t.id * 7 + s.sentence_index, 10) = 0
+        CASE WHEN (s.score < 0.3 AND mod(t.id + s.sentence_index, 3) > 0) OR mod(t.id * 7 + s.sentence_index, 10) = 0
             THEN 'unsupported' ELSE 'supported' END,
         t.task_id, s.sentence_index, 'ada', 'sql'
     FROM review_tasks t JOIN review_sentences s ON s.task_pk = t.id
@@ -201,7 +202,7 @@ def test_the_labels_of_another_scorers_tasks_count_with_this_scorers_own_scores(
     for job in store.claim_rescoring("w", other, limit=10, lease_s=60, max_attempts=3):
         # The first sentence cannot be scored, and the last was cut in two.
         found = grounding([None, 0.2, 0.3, 0.4])
-        judged.append((job, Judged(found, judge(found, threshold))))
+        judged.append((job, Judged(found, judge(scores_of(found), threshold))))
     assert store.finish_rescoring(other, judged) == 3
     rows(
         database_url,

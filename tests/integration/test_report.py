@@ -186,7 +186,7 @@ def test_the_queue_of_a_day_has_what_was_opened_and_not_yet_closed(store: Store,
 
 # One is closed before the period, one waits from before it to its last morning, one is made on its first afternoon.
 TASKS = """
-INSERT INTO review_tasks (app, interaction_id, revision, scorer_id, threshold_id, reason, probability, lowest_gap,
+INSERT INTO review_tasks (app, interaction_id, revision, scorer_id, threshold_id, reason, probability, lowest_score,
     reviewers, state, created_at, closed_at)
 SELECT 'shop', id, 1, 1, 1, 'flagged', 0.5, 0.1, 1, CASE WHEN closed IS NULL THEN 'open' ELSE 'labelled' END,
     made::timestamptz, closed::timestamptz

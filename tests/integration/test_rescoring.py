@@ -19,6 +19,7 @@ from schemas.interaction import Interaction
 from tests.exchanges import exchange
 from tests.integration.store_examples import OCCURRED_AT, advance, claim, record, rows
 from tests.models import save_model
+from worker.detectors import GAP
 from worker.errors import ScorerBroken
 from worker.ingest import exchange_of
 from worker.judge import judge
@@ -86,7 +87,7 @@ def scorer_ids(store: Store, model: LanguageModel) -> tuple[int, int]:
             grounding.skip_reason,
             decoded=Decoded(one, "native"),
             grounding=grounding,
-            verdict=judge(grounding, threshold),
+            verdict=judge([one.gap for one in grounding.sentences], threshold),
         )
         for offset, (one, grounding) in enumerate(zip(logged, found, strict=True))
     ]
@@ -111,6 +112,7 @@ def worker(store: Store, model: LanguageModel, scorer_ids: tuple[int, int]) -> W
             store=store,
             scoring=Scoring(WatchedScorer(model, watch), Metrics()),
             scorer_id=scorer_ids[1],
+            detector=GAP,
             terms=Terms(owner, lease_s, max_attempts=2),
             batch_answers=4,
         )

@@ -93,7 +93,7 @@ def test_traffic_is_that_of_the_last_week_and_a_young_app_has_had_a_day(store: S
     age(database_url, "shop-1", 8)
     (without,) = store.review_traffic("shop")
     assert without.sentences_a_day == pytest.approx(10 / 4, rel=1e-3)
-    assert len(store.recent_gaps("shop", scorer_id, limit=100)) == 10
+    assert len(store.recent_scores("shop", scorer_id, limit=100)) == 10
     assert store.review_traffic("desk") == ()
 
 
@@ -102,7 +102,7 @@ def test_the_newest_sentences_are_the_sample(store: Store, database_url: str) ->
     gaps = settle_answers(store, "shop", 6)
     for number in range(4):
         age(database_url, f"shop-{number}", 2)
-    assert sorted(store.recent_gaps("shop", scorer_id, limit=4)) == sorted(gaps[8:])
+    assert sorted(store.recent_scores("shop", scorer_id, limit=4)) == sorted(gaps[8:])
 
 
 def test_the_job_brings_the_paces_of_every_app_and_scorer_up_to_date(store: Store, database_url: str) -> None:

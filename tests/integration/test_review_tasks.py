@@ -32,6 +32,7 @@ from worker.backoff import Patience
 from worker.broker.sink import RecordSink
 from worker.calibration.curve import Curve
 from worker.dead_letters import DeadLetters
+from worker.detectors import GAP
 from worker.ingest import Ingest
 from worker.instruments import Instruments
 from worker.leased import Terms
@@ -80,7 +81,7 @@ def test_a_selection_becomes_a_task_with_its_sentences_and_an_event_for_each_cha
         "interaction_pk": stored["id"],
     }
     assert (task["scorer_id"], task["threshold_id"]) == (scorer_id, threshold.id)
-    assert (task["reason"], task["probability"], task["lowest_gap"], task["reviewers"]) == ("flagged", 0.25, 0.01, 3)
+    assert (task["reason"], task["probability"], task["lowest_score"], task["reviewers"]) == ("flagged", 0.25, 0.01, 3)
     assert (task["state"], task["round"], task["closed_at"]) == ("open", 1, None)
     assert plain.grounding is not None
     spans = [found.sentence for found in plain.grounding.sentences]
@@ -172,8 +173,8 @@ def test_the_calibrated_probability_is_stored_beside_the_score(store: Store, dat
     learned = replace(threshold, curve=Curve((0.0, 1.0), (0.8, 0.2)))
     store.settle(scorer_id, [scored(0, "a", [0.5, None], learned)], [advance(0, 1)])
     store.settle(scorer_id, [scored(1, "b", [0.5], threshold), skipped(2, "c", learned)], [advance(1, 3)])
-    found = rows(database_url, "SELECT gap, unsupported_probability AS p FROM sentences ORDER BY 1, 2")
-    assert [(row["gap"], row["p"]) for row in found] == [(0.5, 0.5), (0.5, None), (None, None), (None, None)]
+    found = rows(database_url, "SELECT score, unsupported_probability AS p FROM sentences ORDER BY 1, 2")
+    assert [(row["score"], row["p"]) for row in found] == [(0.5, 0.5), (0.5, None), (None, None), (None, None)]
 
 
 # --- chosen while a batch is judged ---
@@ -201,6 +202,7 @@ def settle(tansu: Broker, store: Store, scorer_id: int) -> Settle:
             store=store,
             scoring=Scoring(SoakScorer(0), instruments.metrics),
             scorer_id=scorer_id,
+            detector=GAP,
             dead_letters=DeadLetters(sink, "no-letters", 1_000_000),
             max_message_bytes=1_000_000,
             default_app="default",
@@ -225,7 +227,7 @@ def policy(app: str | None = "museums", **changes: Any) -> ReviewPolicy:
 def expected_selections(url: str, pace: Pace) -> list[tuple[int, Selection]]:
     """Draw again: what each answer must have become, in the order of settling."""
     scores = """
-        SELECT array_agg(s.gap ORDER BY s.sentence_index) AS gaps
+        SELECT array_agg(s.score ORDER BY s.sentence_index) AS gaps
         FROM interactions i JOIN verdicts v ON v.interaction_pk = i.id JOIN sentences s ON s.verdict_id = v.id
         GROUP BY i.source_offset ORDER BY i.source_offset
     """
@@ -285,6 +287,7 @@ def test_neither_a_duplicate_nor_a_rescored_answer_becomes_a_task(
         store=store,
         scoring=Scoring(SoakScorer(0), Instruments().metrics),
         scorer_id=scorer_id,
+        detector=GAP,
         terms=Terms("test", 60, 2),
         batch_answers=30,
     )

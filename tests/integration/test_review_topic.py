@@ -81,7 +81,7 @@ def test_a_task_is_told_once_with_all_that_a_reviewer_needs(store: Store, databa
     assert [sentence.text for sentence in task.sentences] == [
         task.answer[sentence.start : sentence.end] for sentence in task.sentences
     ]
-    assert [(one.asked, one.probability, one.gap, one.flagged) for one in task.sentences] == [
+    assert [(one.asked, one.probability, one.score, one.flagged) for one in task.sentences] == [
         (False, None, 0.9, False),
         (True, 0.25, -0.2, True),
         (False, None, None, None),

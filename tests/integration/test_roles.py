@@ -27,6 +27,7 @@ from tests.integration.store_examples import (
     prepared,
     rows,
     scored,
+    scores_of,
     selected,
 )
 from worker.embedded.databases import create_database, drop_database, psql_command
@@ -94,7 +95,7 @@ WORKER_MAY_NOT = (
     *NOBODY_MAY,
     "SET ROLE gasp_dashboard",
     "UPDATE interactions SET answer = ''",
-    "UPDATE verdicts SET lowest_gap = 0",
+    "UPDATE verdicts SET lowest_score = 0",
     "UPDATE sentences SET gap = 0, flagged = false",
     "UPDATE calibration_runs SET outcome = 'refused'",
     "DELETE FROM threshold_activations",
@@ -105,7 +106,7 @@ WORKER_MAY_NOT = (
     "DELETE FROM review_policies",
     "DELETE FROM review_tasks",
     "UPDATE review_tasks SET probability = 1",
-    "UPDATE review_sentences SET probability = 1, gap = 0",
+    "UPDATE review_sentences SET probability = 1, score = 0",
     "UPDATE review_labels SET label = 'supported'",
     "DELETE FROM review_labels",
     f"INSERT INTO {ENTRY} (sentence_index) VALUES (0)",
@@ -242,7 +243,7 @@ def rescore(store: Store) -> None:
     assert store.queue_rescoring(scorer_id, History(OCCURRED_AT), None, limit=10).queued == 2
     (job,) = store.claim_rescoring("worker-1", scorer_id, limit=1, lease_s=60, max_attempts=3)
     found = grounding(GAPS)
-    judged = Judged(found, judge(found, store.active_thresholds(scorer_id)[None]))
+    judged = Judged(found, judge(scores_of(found), store.active_thresholds(scorer_id)[None]))
     assert store.finish_rescoring(scorer_id, [(job, judged)]) == 1
     assert store.cancel_rescoring(scorer_id, limit=10) == 1
 

@@ -123,7 +123,7 @@ def test_each_flagged_sentence_of_an_attributed_answer_gets_one_lowest_first_and
         assert (row["label"] == "unsupported") == (row["p"] > 0.5)
     assert rows(database_url, "SELECT * FROM sentences ORDER BY verdict_id, sentence_index") == before
     shown = rows(database_url, "SELECT * FROM v_second_opinions ORDER BY sentence_index")
-    assert [(row["interaction_id"], row["sentence_index"], row["gap"]) for row in shown] == [
+    assert [(row["interaction_id"], row["sentence_index"], row["score"]) for row in shown] == [
         ("id-0", 0, 0.02),
         ("id-0", 3, -0.3),
     ]

@@ -13,10 +13,10 @@ from worker.store import AttributionJob, Backlog, Store, StoreRejected
 JOB = "SELECT state, attempts, lease_owner, last_error, finished_at IS NOT NULL AS finished FROM attribution_jobs"
 
 
-def _enqueue(store: Store, lowest_gaps: list[float]) -> int:
+def _enqueue(store: Store, lowest_scores: list[float]) -> int:
     """Store an answer of two sentences for each gap; return the scorer."""
     scorer_id, threshold = prepared(store)
-    batch = [scored(n, f"id-{n}", [gap, 0.9], threshold) for n, gap in enumerate(lowest_gaps)]
+    batch = [scored(n, f"id-{n}", [gap, 0.9], threshold) for n, gap in enumerate(lowest_scores)]
     store.settle(scorer_id, batch, [advance(0, len(batch))])
     return scorer_id
 
@@ -27,13 +27,13 @@ def _claim(store: Store, scorer_id: int, owner: str = "worker-1", lease_s: float
     return job
 
 
-def test_the_lowest_gap_is_claimed_first_with_the_exchange_as_it_was_scored(store: Store, database_url: str) -> None:
+def test_the_lowest_score_is_claimed_first_with_the_exchange_as_it_was_scored(store: Store, database_url: str) -> None:
     scorer_id = _enqueue(store, [0.2, -0.1, 0.05])
     claimed = [_claim(store, scorer_id) for _ in range(3)]
     order = rows(
         database_url,
-        "SELECT v.id, lowest_gap, question, answer FROM verdicts v JOIN interactions i ON i.id = v.interaction_pk"
-        " ORDER BY lowest_gap",
+        "SELECT v.id, lowest_score, question, answer FROM verdicts v JOIN interactions i ON i.id = v.interaction_pk"
+        " ORDER BY lowest_score",
     )
     assert [job.verdict_id for job in claimed] == [row["id"] for row in order]
     first = claimed[0]
@@ -79,10 +79,11 @@ def test_a_finished_job_leaves_its_drops_and_the_supporting_chunk_of_each_senten
         (1, 0, 0, 0, 10, 0, 0.3, 0.125),
         (1, 1, 1, 0, 10, 1, 0.7, 0.125),
     ]
-    support = "SELECT supporting_chunk, supporting_passage, supporting_drop, gap FROM sentences ORDER BY sentence_index"
-    assert [tuple(row.values()) for row in rows(database_url, support)] == [(None, None, 0.01, 0.01), (1, 1, 0.7, 0.9)]
-    verdict = rows(database_url, "SELECT method, lowest_gap, attributed_at IS NOT NULL AS attributed FROM verdicts")[0]
-    assert verdict == {"method": "leave_one_out", "lowest_gap": 0.01, "attributed": True}
+    support = "SELECT supporting_chunk, supporting_passage, supporting_drop, score FROM sentences"
+    shown = rows(database_url, f"{support} ORDER BY sentence_index")
+    assert [tuple(row.values()) for row in shown] == [(None, None, 0.01, 0.01), (1, 1, 0.7, 0.9)]
+    stored = "SELECT method, lowest_score, attributed_at IS NOT NULL AS attributed FROM verdicts"
+    assert rows(database_url, stored)[0] == {"method": "leave_one_out", "lowest_score": 0.01, "attributed": True}
     assert rows(database_url, JOB) == [
         {"state": "done", "attempts": 1, "lease_owner": None, "last_error": None, "finished": True}
     ]

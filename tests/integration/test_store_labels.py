@@ -288,7 +288,7 @@ def test_the_consensus_has_the_selection_of_what_was_asked_and_the_score_of_what
     said(store, label(task, 0, "unsupported"), label(task, 1, "supported"), label(task, 3, "partly"))
     said(store, label(task, 0, "cant_tell", "bob"))
     found = rows(database_url, "SELECT * FROM v_review_consensus ORDER BY sentence_index")
-    assert [(row["gap"], row["selection_probability"], row["unsupported"], row["reviewers"]) for row in found] == [
+    assert [(row["score"], row["selection_probability"], row["unsupported"], row["reviewers"]) for row in found] == [
         (0.01, 1.0, True, 2),
         (0.9, 0.25, False, 1),
         (0.05, None, True, 1),

@@ -21,6 +21,7 @@ from tests.integration.store_examples import (
     prepared,
     rows,
     scored,
+    scores_of,
 )
 from tests.workers import wait_until
 from worker.judge import judge
@@ -32,7 +33,7 @@ from worker.store.revisions import Judged
 ALL = History(OCCURRED_AT - timedelta(days=1))
 OLD_GAPS, NEW_GAPS = [0.2, 0.9], [0.05, 0.7]
 VERDICTS = """
-    SELECT i.interaction_id, v.scorer_id, v.threshold_id, v.lowest_gap, v.n_flagged
+    SELECT i.interaction_id, v.scorer_id, v.threshold_id, v.lowest_score, v.n_flagged
     FROM verdicts v JOIN interactions i ON i.id = v.interaction_pk ORDER BY 2, 1"""
 JOBS = (
     "SELECT state, attempts, lease_owner, last_error, finished_at IS NOT NULL AS finished FROM rescore_jobs ORDER BY id"
@@ -69,7 +70,7 @@ def _claim(store: Store, scorer_id: int, owner: str = "worker-1", *, limit: int 
 def _judged(store: Store, scorer_id: int, jobs: Sequence[RescoreJob]) -> list[tuple[RescoreJob, Judged]]:
     threshold = store.active_thresholds(scorer_id)[None]
     found = grounding(NEW_GAPS)
-    return [(job, Judged(found, judge(found, threshold))) for job in jobs]
+    return [(job, Judged(found, judge(scores_of(found), threshold))) for job in jobs]
 
 
 def _names(url: str, jobs: Sequence[RescoreJob]) -> list[str]:
@@ -205,7 +206,7 @@ def test_a_finished_batch_leaves_its_verdicts_beside_the_old_ones_with_a_job_for
     _queue(store, other)
     assert store.finish_rescoring(other, _judged(store, other, _claim(store, other))) == 2
     threshold_id = store.active_thresholds(other)[None].id
-    new = {"scorer_id": other, "threshold_id": threshold_id, "lowest_gap": 0.05, "n_flagged": 1}
+    new = {"scorer_id": other, "threshold_id": threshold_id, "lowest_score": 0.05, "n_flagged": 1}
     assert rows(database_url, VERDICTS) == [*before, {"interaction_id": "id-0"} | new, {"interaction_id": "id-1"} | new]
     current = "SELECT DISTINCT revision, is_current FROM interactions"
     assert rows(database_url, current) == [{"revision": 1, "is_current": True}]
@@ -280,7 +281,7 @@ def test_a_verdict_that_was_stored_since_the_claim_stays_and_closes_the_job(stor
     jobs = _claim(store, other)
     _judge_inline(store, other, 2)
     assert store.finish_rescoring(other, _judged(store, other, jobs)) == 1
-    found = [(row["interaction_id"], row["lowest_gap"]) for row in rows(database_url, VERDICTS)[2:]]
+    found = [(row["interaction_id"], row["lowest_score"]) for row in rows(database_url, VERDICTS)[2:]]
     assert found == [("id-0", 0.2), ("id-1", 0.05)]
     assert store.rescore_backlog() == Backlog(done=2)
 

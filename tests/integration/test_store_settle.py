@@ -22,7 +22,6 @@ from tests.integration.store_examples import (
     answer_of,
     attributed,
     dead_letter,
-    grounding,
     interaction,
     prepared,
     record,
@@ -81,13 +80,13 @@ def test_a_scored_answer_is_stored_with_everything_that_was_logged_and_found(sto
 
     verdict = rows(database_url, "SELECT * FROM verdicts")[0]
     assert (verdict["scorer_id"], verdict["threshold_id"], verdict["method"]) == (scorer_id, threshold.id, "two_pass")
-    assert (verdict["skip_reason"], verdict["lowest_gap"], verdict["attributed_at"]) == (None, 0.01, None)
+    assert (verdict["skip_reason"], verdict["lowest_score"], verdict["attributed_at"]) == (None, 0.01, None)
     assert (verdict["n_sentences"], verdict["n_scored"], verdict["n_flagged"]) == (3, 2, 1)
     assert (verdict["context_tokens"], verdict["context_tokens_cut"]) == (120, 20)
     assert (verdict["answer_tokens"], verdict["answer_tokens_cut"]) == (30, 0)
 
     found = rows(database_url, "SELECT * FROM sentences ORDER BY sentence_index")
-    assert [(row["gap"], row["flagged"], row["skip_reason"]) for row in found] == [
+    assert [(row["score"], row["flagged"], row["skip_reason"]) for row in found] == [
         (0.75, False, None),
         (0.01, True, None),
         (None, None, "too_short"),
@@ -112,8 +111,8 @@ def test_a_skipped_answer_is_stored_with_its_sentences_and_their_reason(store: S
     scorer_id, threshold = prepared(store)
     done = store.settle(scorer_id, [skipped(0, "a", threshold)], [advance(0, 1)])
     assert done.counts == {(Outcome.SKIPPED, "no_passages"): 1}
-    assert rows(database_url, "SELECT skip_reason, lowest_gap FROM verdicts") == [
-        {"skip_reason": "no_passages", "lowest_gap": None}
+    assert rows(database_url, "SELECT skip_reason, lowest_score FROM verdicts") == [
+        {"skip_reason": "no_passages", "lowest_score": None}
     ]
     assert rows(database_url, "SELECT skip_reason FROM sentences") == [{"skip_reason": "no_passages"}]
     assert _count(database_url, "passages") == _count(database_url, "attribution_jobs") == 0
@@ -272,9 +271,9 @@ def test_another_scorer_adds_its_verdict_beside_the_first(store: Store, database
     done = store.settle(other_id, [scored(1, "a", [0.9], other_threshold)], [advance(1, 2)])
     assert done.counts == {(Outcome.SCORED, None): 1}
     assert _count(database_url, "interactions") == 1
-    assert rows(database_url, "SELECT scorer_id, lowest_gap FROM verdicts ORDER BY id") == [
-        {"scorer_id": scorer_id, "lowest_gap": 0.01},
-        {"scorer_id": other_id, "lowest_gap": 0.9},
+    assert rows(database_url, "SELECT scorer_id, lowest_score FROM verdicts ORDER BY id") == [
+        {"scorer_id": scorer_id, "lowest_score": 0.01},
+        {"scorer_id": other_id, "lowest_score": 0.9},
     ]
 
 
@@ -329,12 +328,12 @@ def test_two_stores_that_store_the_same_ids_at_once_agree_on_the_revisions(store
 
 def test_a_batch_that_the_database_refuses_leaves_nothing_behind(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    found = grounding([0.9])
-    bad = replace(found.sentences[0], gap=float("nan"))
-    broken = replace(scored(1, "b", [0.9], threshold), grounding=replace(found, sentences=(bad,)))
+    good = scored(1, "b", [0.9], threshold)
+    assert good.verdict is not None
+    broken = replace(good, verdict=replace(good.verdict, scores=(float("nan"),)))
     with pytest.raises(StoreRejected) as raised:
         store.settle(scorer_id, [scored(0, "a", [0.9], threshold), broken], [advance(0, 2)])
-    assert str(raised.value) == "refused: CheckViolation, constraint ck_verdicts_lowest_gap_finite"
+    assert str(raised.value) == "refused: CheckViolation, constraint ck_verdicts_lowest_score_finite"
     assert raised.value.__cause__ is None
     assert store.positions(TOPIC) == {0: 0}
     assert all(_count(database_url, table) == 0 for table in ("interactions", "passages", "verdicts", "ledger"))

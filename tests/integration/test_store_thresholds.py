@@ -165,7 +165,7 @@ def test_a_preview_counts_what_a_bound_would_change_of_the_apps_last_week(store:
     found = store.preview_threshold("shop", week, 0.14)
     assert (found.sentences, found.flagged, found.newly_flagged, found.no_longer_flagged) == (6, 2, 1, 0)
     (one,) = found.sample
-    assert (one.app, one.interaction_id, one.sentence_index, one.gap, one.flagged) == ("shop", "a", 1, 0.12, False)
+    assert (one.app, one.interaction_id, one.sentence_index, one.score, one.flagged) == ("shop", "a", 1, 0.12, False)
     assert one.text == answer_of(2)[len(answer_of(1)) :]
     assert counts(store.preview_threshold("shop", week, 0.03)) == (6, 2, 0, 1)
     assert counts(store.preview_threshold("shop", week, 0.1)) == (6, 2, 0, 0)
@@ -222,7 +222,7 @@ def test_a_version_is_stored_previewed_activated_and_rolled_back_by_command(
     assert (stored["name"], stored["is_active"], stored["note"]) == ("shop/1", False, "400 labels")
     shown = gasp("preview", str(stored["id"]))
     assert shown[0] == "last week: 6 sentences, 2 flagged; 1 more would be, 0 no longer"
-    assert shown[1] == "  shop a [1] gap 0.1200 would be flagged"
+    assert shown[1] == "  shop a [1] score 0.1200 would be flagged"
     assert "\\N" not in shown[2]
     assert shown == gasp("preview", "--app", "shop", "--flag-below", "0.14", *scorer)
     assert gasp("activate", str(stored["id"])) == [f"shop/1 (id {stored['id']}) is in force"]

@@ -35,10 +35,10 @@ def test_the_rows_of_an_answer_cut_it_into_its_sentences(store: Store) -> None:
     assert all(row.text == row.answer[row.start_char : row.end_char] for row in found)
     first = found[0]
     assert (first.time, first.app, first.interaction_id, first.revision) == (OCCURRED_AT, "shop", "a", 1)
-    assert (first.kind, first.n_tokens, first.gap, first.flagged) == ("prose", 4, 0.75, False)
+    assert (first.kind, first.n_tokens, first.score, first.gap, first.flagged) == ("prose", 4, 0.75, -0.75, False)
     assert (first.jsd_no_context, first.surprisal, first.skip_reason) == (0.25, 1.5, None)
     assert (first.threshold_version, first.scorer, first.scorer_id) == ("default/1", IDENTITY.label, scorer_id)
-    assert (found[2].gap, found[2].flagged, found[2].skip_reason) == (None, None, "too_short")
+    assert (found[2].score, found[2].gap, found[2].flagged, found[2].skip_reason) == (None, None, None, "too_short")
 
 
 def test_the_state_of_attribution_is_said_for_each_sentence(store: Store) -> None:
@@ -85,13 +85,13 @@ def test_sentences_show_the_current_revision_and_every_scorer(store: Store) -> N
     store.settle(scorer_id, [scored(1, "a", [0.9, 0.8], threshold, edition="new ")], [advance(1, 2)])
     store.settle(other_id, [scored(2, "a", [0.7, 0.6], other, edition="new ")], [advance(2, 3)])
     found = list(store.sentence_rows())
-    assert [(row.revision, row.scorer_id, row.gap) for row in found] == [
+    assert [(row.revision, row.scorer_id, row.score) for row in found] == [
         (2, scorer_id, 0.9),
         (2, scorer_id, 0.8),
         (2, other_id, 0.7),
         (2, other_id, 0.6),
     ]
-    assert [row.gap for row in store.sentence_rows(scorer_id=other_id)] == [0.7, 0.6]
+    assert [row.score for row in store.sentence_rows(scorer_id=other_id)] == [0.7, 0.6]
 
 
 def test_rows_can_be_chosen_by_app_and_ids_and_come_in_the_order_of_storing(store: Store) -> None:
@@ -152,17 +152,17 @@ def test_an_interaction_has_one_row_with_its_counts_and_state(store: Store, data
     store.settle(scorer_id, batch, [advance(0, 3)])
     store.settle(scorer_id, [scored(3, "c", [0.8], threshold, edition="new ")], [advance(3, 4)])
     a, b, c = rows(database_url, "SELECT * FROM v_interactions ORDER BY interaction_id")
-    assert (a["outcome"], a["lowest_gap"], a["attribution"]) == ("scored", 0.01, "waiting")
+    assert (a["outcome"], a["lowest_score"], a["attribution"]) == ("scored", 0.01, "waiting")
     assert (a["n_sentences"], a["n_scored"], a["n_flagged"]) == (3, 2, 1)
     assert (a["context_truncated"], a["answer_truncated"], a["context_tokens_cut"]) == (True, False, 20)
     assert (a["time"], a["generator_model"], a["threshold_version"]) == (OCCURRED_AT, "writer-1", "default/1")
-    assert (b["outcome"], b["skip_reason"], b["lowest_gap"], b["attribution"]) == (
+    assert (b["outcome"], b["skip_reason"], b["lowest_score"], b["attribution"]) == (
         "skipped",
         "no_passages",
         None,
         "not_wanted",
     )
-    assert (c["revision"], c["lowest_gap"]) == (2, 0.8)
+    assert (c["revision"], c["lowest_score"]) == (2, 0.8)
 
 
 def test_the_lag_of_each_partition_is_shown(store: Store, database_url: str) -> None:

@@ -28,11 +28,11 @@ INTERACTIONS = """
 SELECT id, interaction_id, revision, is_current, question, answer, source_partition, source_offset
 FROM interactions ORDER BY interaction_id, revision"""
 VERDICTS = """
-SELECT v.id, v.interaction_pk, v.lowest_gap, v.skip_reason, v.attributed_at IS NOT NULL AS attributed,
-    v.lowest_gap < t.attribute_below AS wants_attribution
+SELECT v.id, v.interaction_pk, v.lowest_score, v.skip_reason, v.attributed_at IS NOT NULL AS attributed,
+    v.lowest_score < t.attribute_below AS wants_attribution
 FROM verdicts v LEFT JOIN thresholds t ON t.id = v.threshold_id"""
 SENTENCES = """
-SELECT verdict_id, sentence_index, start_char, end_char, n_tokens, gap, jsd_no_context, surprisal, skip_reason,
+SELECT verdict_id, sentence_index, start_char, end_char, n_tokens, score, gap, jsd_no_context, surprisal, skip_reason,
     supporting_chunk, supporting_passage, supporting_drop, contradicting_chunk
 FROM sentences ORDER BY verdict_id, sentence_index"""
 TASKS = """
@@ -153,7 +153,7 @@ def _is_judged(verdict: Mapping[str, Any], rows: Rows, chunks: int, revision: Re
     wanted = bool(verdict["wants_attribution"])
     found = grounding(exchange, Method.LEAVE_ONE_OUT if wanted else Method.TWO_PASS)
     return (
-        (verdict["lowest_gap"], verdict["skip_reason"], verdict["attributed"])
+        (verdict["lowest_score"], verdict["skip_reason"], verdict["attributed"])
         == (found.lowest_gap, found.skip_reason, wanted)
         and chunks == sum(len(sentence.drops) for sentence in found.sentences)
         and [tuple(row.values())[1:] for row in rows] == list(_sentences(found))
@@ -169,6 +169,7 @@ def _sentences(found: AnswerGrounding) -> Iterator[tuple[object, ...]]:
             one.sentence.start,
             one.sentence.end,
             one.n_tokens,
+            one.gap,
             one.gap,
             one.jsd_no_context,
             one.surprisal,

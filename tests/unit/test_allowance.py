@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.test_judge import DEFAULT, grounding
+from tests.unit.test_judge import DEFAULT
 from worker.judge import judge
 from worker.review.allowance import Allowance, UsualDay
 from worker.review.chooser import Chooser
@@ -17,7 +17,7 @@ from worker.review.selection import LEAST_DENSITY, Pace, Reason, select
 
 POLICY = replace(DEFAULT_POLICY, daily_sentences=10, sampled_share=0.4, reviewers=2)
 # One sentence far below the threshold, one just above it.
-GAPS = (-2.0, 0.31)
+SCORES = (-2.0, 0.31)
 
 
 def test_the_budget_is_split_by_the_policy_and_traffic_is_only_used_once_it_is_known() -> None:
@@ -27,10 +27,9 @@ def test_the_budget_is_split_by_the_policy_and_traffic_is_only_used_once_it_is_k
 
 def test_what_a_batch_asks_counts_for_the_answers_that_follow() -> None:
     chooser = Chooser({"bot": Allowance(POLICY)}, lambda: 0.0)
-    found = grounding(*GAPS)
-    verdicts = [chooser.chosen("bot", found, judge(found, DEFAULT)) for _ in range(8)]
+    verdicts = [chooser.chosen("bot", judge(SCORES, DEFAULT)) for _ in range(8)]
     paces = [Pace(6, issued, None, 4, issued, None) for issued in range(8)]
-    assert [one.selection for one in verdicts] == [select(GAPS, DEFAULT.flag_below, pace, 0.0) for pace in paces]
+    assert [one.selection for one in verdicts] == [select(SCORES, DEFAULT.flag_below, pace, 0.0) for pace in paces]
     likely = [one.selection.probability for one in verdicts if one.selection]
     assert likely[0] == 1.0 > likely[-1]
     assert {one.reviewers for one in verdicts} == {2}
@@ -39,10 +38,9 @@ def test_what_a_batch_asks_counts_for_the_answers_that_follow() -> None:
 def test_each_app_has_its_own_budget_and_an_answer_that_nobody_is_asked_about_keeps_its_verdict() -> None:
     nothing = replace(POLICY, daily_sentences=0)
     chooser = Chooser({"bot": Allowance(POLICY), "idle": Allowance(nothing)}, lambda: 0.0)
-    found = grounding(*GAPS)
-    verdict = judge(found, DEFAULT)
-    assert chooser.chosen("idle", found, verdict) is verdict
-    chosen = chooser.chosen("bot", found, verdict).selection
+    verdict = judge(SCORES, DEFAULT)
+    assert chooser.chosen("idle", verdict) is verdict
+    chosen = chooser.chosen("bot", verdict).selection
     assert chosen is not None
     assert [one.reason for one in chosen.sentences] == [Reason.FLAGGED, Reason.SAMPLED]
 

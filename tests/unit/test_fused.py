@@ -8,7 +8,7 @@ import pytest
 
 from gasp_core.errors import ModelUnsupported
 from gasp_core.evaluation.directed import directed_logistic, directed_sum, directed_terms
-from gasp_core.fused import DIRECTIONS, Fused, fused_features, load_fused
+from gasp_core.fused import DIRECTIONS, Fused, fused_features, load_fused, shipped_fused
 from gasp_core.grounding import (
     AnswerGrounding,
     Exchange,
@@ -43,7 +43,7 @@ def grounding(gaps: tuple[float | None, ...] = (2.0, 0.0, None, 2.0)) -> AnswerG
 
 
 def shipped() -> Fused:
-    return load_fused(OTHER, any_scorer=True)
+    return shipped_fused()
 
 
 def test_a_sentence_that_invents_scores_lower_and_one_without_a_gap_has_no_score() -> None:
@@ -75,11 +75,11 @@ def test_every_coefficient_that_ships_has_its_direction() -> None:
     assert all(term.deviation > 0 for term in terms)
 
 
-def test_coefficients_are_refused_for_the_scores_of_another_scorer_unless_asked_for() -> None:
+def test_coefficients_are_refused_for_the_scores_of_another_scorer() -> None:
     with pytest.raises(ModelUnsupported, match="fitted to the scores of SmolLM2"):
         load_fused(OTHER)
     known = shipped().scorers[0]
-    assert load_fused(known) == load_fused(OTHER, any_scorer=True)
+    assert load_fused(known) == shipped()
     with pytest.raises(ModelUnsupported):
         load_fused(replace(known, template="chat-1"))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from gasp_core.grounding import AnswerGrounding, Method, Sentence, SentenceGrounding, SentenceSkip, Truncation, UnitKind
 from worker.calibration.curve import Curve
 from worker.judge import Threshold, judge, threshold_for
 
@@ -14,40 +13,27 @@ DEFAULT = Threshold(1, None, 1, flag_below=0.3, attribute_below=0.5, learned_fro
 OWN = Threshold(2, "bot", 3, flag_below=0.1, attribute_below=0.1, learned_from="manual", activated_at=NOW)
 
 
-def grounding(*gaps: float | None) -> AnswerGrounding:
-    sentences = tuple(
-        SentenceGrounding(
-            index,
-            Sentence(index, index + 1, UnitKind.PROSE),
-            4,
-            gap=gap,
-            jsd_no_context=None if gap is None else 0.1,
-            surprisal=None if gap is None else 1.0,
-            skip_reason=SentenceSkip.TOO_SHORT if gap is None else None,
-        )
-        for index, gap in enumerate(gaps)
-    )
-    return AnswerGrounding(Method.TWO_PASS, sentences, (), Truncation(0, 0, 0, 0))
-
-
 def test_a_sentence_below_the_threshold_is_flagged_and_one_on_it_is_not() -> None:
-    assert judge(grounding(0.29, 0.3, None, 0.9), DEFAULT).flagged == (True, False, None, False)
+    verdict = judge((0.29, 0.3, None, 0.9), DEFAULT)
+    assert verdict.flagged == (True, False, None, False)
+    assert (verdict.scores, verdict.lowest_score) == ((0.29, 0.3, None, 0.9), 0.29)
 
 
 def test_an_answer_is_attributed_when_its_lowest_sentence_is_below_the_bound() -> None:
-    assert judge(grounding(0.49, 2.0), DEFAULT).wants_attribution
-    assert not judge(grounding(0.5, 2.0), DEFAULT).wants_attribution
+    assert judge((0.49, 2.0), DEFAULT).wants_attribution
+    assert not judge((0.5, 2.0), DEFAULT).wants_attribution
 
 
 def test_an_answer_without_scores_is_neither_flagged_nor_attributed() -> None:
-    verdict = judge(grounding(None, None), DEFAULT)
-    assert (verdict.flagged, verdict.wants_attribution) == ((None, None), False)
+    verdict = judge((None, None), DEFAULT)
+    assert (verdict.scores, verdict.flagged, verdict.wants_attribution) == ((None, None), (None, None), False)
+    assert verdict.lowest_score is None
 
 
 def test_a_curve_says_how_likely_each_scored_sentence_is_unsupported() -> None:
     learned = replace(OWN, curve=Curve((0.0, 1.0), (0.8, 0.2)))
-    assert judge(grounding(-1.0, 0.5, None, 9.0), learned).probabilities == (0.8, 0.5, None, 0.2)
-    assert judge(grounding(0.5, None), OWN).probabilities == (None, None)
+    assert judge((-1.0, 0.5, None, 9.0), learned).probabilities == (0.8, 0.5, None, 0.2)
+    assert judge((0.5, None), OWN).probabilities == (None, None)
 
 
 def test_an_app_has_its_own_threshold_or_the_default() -> None:

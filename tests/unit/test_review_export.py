@@ -72,7 +72,7 @@ def test_the_configuration_asks_for_fields_that_a_task_has_and_flags_each_attrib
 
 def test_our_score_goes_along_and_no_answer_is_suggested() -> None:
     assert label_studio_task(review_task())["predictions"] == [
-        {"model_version": review_task().scorer, "score": -0.25, "result": []}
+        {"model_version": review_task().scorer, "score": -0.5, "result": []}
     ]
 
 
@@ -83,8 +83,8 @@ def test_the_spreadsheet_has_a_row_for_each_asked_sentence_and_no_formula(tmp_pa
         first, second = csv.DictReader(file)
     task_id = str(review_task().task_id)
     assert list(first) == list(CSV_COLUMNS)
-    assert list(first.values()) == [task_id, "0", "'=SUM(A1) is it. ", "", "-0.25", "true", "", "", ""]
-    assert list(second.values()) == [task_id, "1", "Für 🚂 nicht. ", "'@" + "ä" * 19, "0.75", "false", "", "", ""]
+    assert list(first.values()) == [task_id, "0", "'=SUM(A1) is it. ", "", "-0.5", "true", "", "", ""]
+    assert list(second.values()) == [task_id, "1", "Für 🚂 nicht. ", "'@" + "ä" * 19, "1.5", "false", "", "", ""]
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@A1", "\t=1", "  =1", "\r=1", "\n=1", "＝1"])

@@ -27,7 +27,7 @@ MARKS = 1_500
 
 def scores_figure(scores: Floats, flag_below: float, quality: Quality | None) -> str:
     """How the sentences score, the bound below which they are flagged, and the labelled ones beneath."""
-    figure, axes = _figure("gap, nats a token", "sentences")
+    figure, axes = _figure("score", "sentences")
     edges = _edges(scores, flag_below)
     counts, _ = np.histogram(np.clip(scores, edges[0], edges[-1]), edges)
     flagged = int(np.searchsorted(edges, flag_below))
@@ -83,7 +83,7 @@ def reliability_figure(bins: Sequence[Bin]) -> str:
 
 def thresholds_figure(quality: Quality, flag_below: float) -> str:
     """Precision and recall for every bound that could be set."""
-    figure, axes = _figure("flagged below, nats a token", "share")
+    figure, axes = _figure("flagged below", "share")
     found = quality.over_thresholds
     _band(axes, found.thresholds, found.recall, BLUE, "recall")
     _band(axes, found.thresholds, found.precision, ORANGE, "precision")

@@ -73,7 +73,7 @@ def _header(title: str, contents: Contents) -> str:
         f"<header><h1>{escape(title)}</h1>"
         f"<p>{_moment(subject.since)} to {_moment(subject.until)} UTC · scorer {escape(contents.scorer)}</p>"
         f"<p>Threshold in force: {escape(threshold.name)} ({escape(threshold.learned_from)}): "
-        f"flagged below {threshold.flag_below:.3f}, attributed below {threshold.attribute_below:.3f} nats a token</p>"
+        f"flagged below {threshold.flag_below:.3f}, attributed below {threshold.attribute_below:.3f}</p>"
         "</header>"
     )
 
@@ -237,7 +237,7 @@ def _lowest(lowest: Sequence[Lowest]) -> str:
 
 def _sentence(one: Lowest) -> str:
     likely = "" if one.unsupported_probability is None else f" · {_share(one.unsupported_probability)} unsupported"
-    score = f"gap\N{NO-BREAK SPACE}{one.gap:.2f}{likely}"
+    score = f"score\N{NO-BREAK SPACE}{one.score:.2f}{likely}"
     place = f"{one.interaction_id}, sentence {one.sentence_index + 1} · {_moment(one.time)} · {score}"
     passage = (
         "No passage supports it."

@@ -11,7 +11,7 @@ from worker.review.selection import Pace, Reason, Selection
 
 @dataclass(frozen=True, slots=True)
 class UsualDay:
-    """An app's traffic: the sums of ``expected_weights`` over a day, and the spread of its gaps in nats, above 0."""
+    """An app's traffic: the sums of ``expected_weights`` over a day, and the spread of its scores in nats, above 0."""
 
     flagged: float
     sampled: float

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from gasp_core.grounding import AnswerGrounding
 from worker.judge import Verdict
 from worker.review.allowance import Allowance
 from worker.review.selection import select
@@ -21,11 +20,10 @@ class Chooser:
         self._allowances = dict(allowances)
         self._uniform = uniform
 
-    def chosen(self, app: str, grounding: AnswerGrounding, verdict: Verdict) -> Verdict:
+    def chosen(self, app: str, verdict: Verdict) -> Verdict:
         """The verdict with its selection, if people are to be asked. Raises KeyError for an app without allowance."""
         allowance = self._allowances[app]
-        gaps = [sentence.gap for sentence in grounding.sentences]
-        selection = select(gaps, verdict.threshold.flag_below, allowance.pace, self._uniform())
+        selection = select(verdict.scores, verdict.threshold.flag_below, allowance.pace, self._uniform())
         if selection is None:
             return verdict
         self._allowances[app] = allowance.after(selection)

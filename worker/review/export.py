@@ -21,7 +21,7 @@ CSV_COLUMNS = (
     "sentence_index",
     "text",
     "supporting_passage",
-    "gap",
+    "score",
     "flagged",
     "label",
     "reviewer",
@@ -123,7 +123,7 @@ def _row(task: ReviewTask, sentence: TaskSentence, texts: dict[int, str]) -> tup
     position = sentence.supporting_passage_position
     support = "" if position is None else texts.get(position, "")
     own = (str(task.task_id), sentence.index, guarded(sentence.text), guarded(support))
-    return (*own, sentence.gap, str(sentence.flagged).lower(), "", "", "")
+    return (*own, sentence.score, str(sentence.flagged).lower(), "", "", "")
 
 
 def _line(cells: Iterable[object]) -> str:

@@ -47,11 +47,11 @@ CONFIG = """<View>
 def label_studio_task(task: ReviewTask) -> dict[str, Any]:
     """The task as Label Studio imports it. ``sentences`` are those that are asked about, in the answer's order.
 
-    The prediction's score is the lowest of their gaps, so that the lowest come first when sorted by it.
+    The prediction's score is the lowest of theirs, so that the lowest come first when sorted by it.
     """
     asked = [sentence for sentence in task.sentences if sentence.asked]
-    gaps = [sentence.gap for sentence in asked if sentence.gap is not None]
-    prediction = {"model_version": task.scorer, "score": min(gaps), "result": []} if gaps else None
+    scores = [sentence.score for sentence in asked if sentence.score is not None]
+    prediction = {"model_version": task.scorer, "score": min(scores), "result": []} if scores else None
     return {
         "data": {
             "task_id": str(task.task_id),
@@ -76,7 +76,7 @@ def _sentence(sentence: TaskSentence) -> dict[str, Any]:
             "start",
             "end",
             "text",
-            "gap",
+            "score",
             "unsupported_probability",
             "flagged",
             "supporting_passage_position",

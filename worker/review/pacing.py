@@ -13,7 +13,7 @@ from worker.review.allowance import UsualDay
 from worker.review.selection import expected_weights
 from worker.store import Store
 
-GAPS_AT_MOST = 20_000
+SCORES_AT_MOST = 20_000
 # So that an app whose scores hardly differ still has sentences near its threshold.
 LEAST_SPREAD_NATS = 0.05
 
@@ -24,12 +24,12 @@ def review_paces(store: Store, stop: threading.Event) -> str:
     return f"{done} paces" if done else ""
 
 
-def usual_day(gaps: NDArray[np.float64], sentences_a_day: float, flag_below: float) -> UsualDay:
-    """What a day holds, from a sample of its gaps in nats, at least one. The spread is their interquartile range."""
-    lower, upper = np.percentile(gaps, [25, 75])
+def usual_day(scores: NDArray[np.float64], sentences_a_day: float, flag_below: float) -> UsualDay:
+    """What a day holds, from a sample of its scores in nats, at least one. The spread is their interquartile range."""
+    lower, upper = np.percentile(scores, [25, 75])
     spread = max(float(upper - lower), LEAST_SPREAD_NATS)
-    flagged, sampled = expected_weights(gaps, flag_below, spread)
-    days = len(gaps) / sentences_a_day
+    flagged, sampled = expected_weights(scores, flag_below, spread)
+    days = len(scores) / sentences_a_day
     return UsualDay(flagged / days, sampled / days, spread)
 
 
@@ -39,7 +39,7 @@ def _pace_app(store: Store, app: str, stop: threading.Event) -> int:
     for traffic in found:
         if stop.is_set():
             raise Stopped("review_paces")
-        gaps = np.array(store.recent_gaps(app, traffic.scorer_id, limit=GAPS_AT_MOST), dtype=np.float64)
+        scores = np.array(store.recent_scores(app, traffic.scorer_id, limit=SCORES_AT_MOST), dtype=np.float64)
         threshold = threshold_for(app, store.active_thresholds(traffic.scorer_id))
-        store.set_review_pace(app, traffic.scorer_id, usual_day(gaps, traffic.sentences_a_day, threshold.flag_below))
+        store.set_review_pace(app, traffic.scorer_id, usual_day(scores, traffic.sentences_a_day, threshold.flag_below))
     return len(found)

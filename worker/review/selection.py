@@ -82,21 +82,23 @@ class _Rate:
         return min(1.0, self.pace * weight) * self.remaining
 
 
-def selection_probabilities(gaps: Sequence[float | None], flag_below: float, pace: Pace) -> tuple[float | None, ...]:
+def selection_probabilities(scores: Sequence[float | None], flag_below: float, pace: Pace) -> tuple[float | None, ...]:
     """How likely each sentence is to be asked about, in [0, 1]; None where it has no score, 0 where no budget is."""
     flagged = _rate(pace.flagged_budget, pace.flagged_issued, pace.expected_flagged, FIRST_PACE_FLAGGED)
     sampled = _rate(pace.sampled_budget, pace.sampled_issued, pace.expected_sampled, FIRST_PACE_SAMPLED)
-    return tuple(None if gap is None else _probability(gap, flag_below, pace.spread, flagged, sampled) for gap in gaps)
+    return tuple(
+        None if score is None else _probability(score, flag_below, pace.spread, flagged, sampled) for score in scores
+    )
 
 
-def select(gaps: Sequence[float | None], flag_below: float, pace: Pace, uniform: float) -> Selection | None:
-    """The task for an answer whose sentences score ``gaps``, if one is due; ``uniform`` is drawn anew from [0, 1)."""
+def select(scores: Sequence[float | None], flag_below: float, pace: Pace, uniform: float) -> Selection | None:
+    """The task for an answer whose sentences score ``scores``, if one is due; ``uniform`` is drawn anew from [0, 1)."""
     chosen = tuple(
-        Selected(index, probability, Reason.FLAGGED if gap < flag_below else Reason.SAMPLED)
-        for index, (gap, probability) in enumerate(
-            zip(gaps, selection_probabilities(gaps, flag_below, pace), strict=True)
+        Selected(index, probability, Reason.FLAGGED if score < flag_below else Reason.SAMPLED)
+        for index, (score, probability) in enumerate(
+            zip(scores, selection_probabilities(scores, flag_below, pace), strict=True)
         )
-        if gap is not None and probability is not None and uniform < probability
+        if score is not None and probability is not None and uniform < probability
     )
     if not chosen:
         return None
@@ -104,10 +106,10 @@ def select(gaps: Sequence[float | None], flag_below: float, pace: Pace, uniform:
     return Selection(max(one.probability for one in chosen), reason, chosen)
 
 
-def expected_weights(gaps: NDArray[np.float64], flag_below: float, spread: float) -> tuple[float, float]:
+def expected_weights(scores: NDArray[np.float64], flag_below: float, spread: float) -> tuple[float, float]:
     """The sums of the weights of the flagged and of the unflagged; over several days divide by their number."""
-    below = gaps[gaps < flag_below]
-    above = gaps[gaps >= flag_below]
+    below = scores[scores < flag_below]
+    above = scores[scores >= flag_below]
     flagged = (1 + (flag_below - below) / spread).sum()
     sampled = np.maximum(LEAST_DENSITY, np.exp(-(above - flag_below) / spread)).sum()
     return float(flagged), float(sampled)
@@ -126,9 +128,9 @@ def _rate(budget: int, issued: int, expected: float | None, first: float) -> _Ra
     return _Rate(pace, min(1.0, max(LEAST_REMAINING, remaining)))
 
 
-def _probability(gap: float, flag_below: float, spread: float, flagged: _Rate, sampled: _Rate) -> float:
+def _probability(score: float, flag_below: float, spread: float, flagged: _Rate, sampled: _Rate) -> float:
     """The lower a flagged sentence and the nearer to the threshold an unflagged one, the likelier."""
-    distance = (gap - flag_below) / spread
+    distance = (score - flag_below) / spread
     if distance < 0:
         return flagged.probability(1 - distance)
     return sampled.probability(max(LEAST_DENSITY, math.exp(-distance)))

@@ -49,7 +49,7 @@ _consensus = table(
             "scorer_id",
             "start_char",
             "end_char",
-            "gap",
+            "score",
             "selection_probability",
             "unsupported",
         )
@@ -104,7 +104,7 @@ def population(
     share = min(1.0, max_answers / max(stored, 1))
     rows = connection.execute(_scores(apps, scorer_id, end, share)).all()
     answers = np.array([row.verdict_id for row in rows], dtype=np.int64)
-    scores = np.array([row.gap for row in rows], dtype=np.float64)
+    scores = np.array([row.score for row in rows], dtype=np.float64)
     names, places = np.unique(answers, return_inverse=True)
     lowest = np.full(len(names), np.inf)
     np.minimum.at(lowest, places, scores)
@@ -117,8 +117,8 @@ def population(
 
 def _own(scorer_id: int, days: int) -> Select[Any]:
     """Labels of this scorer's tasks, which keep the score when retention has taken the answer."""
-    return select(*_facts(), _consensus.gap.label("score")).where(
-        *_usable(days), _consensus.scorer_id == scorer_id, _consensus.gap.is_not(None)
+    return select(*_facts(), _consensus.score).where(
+        *_usable(days), _consensus.scorer_id == scorer_id, _consensus.score.is_not(None)
     )
 
 
@@ -131,10 +131,10 @@ def _of_others(scorer_id: int, days: int) -> Select[Any]:
         sentences.c.end_char == _consensus.end_char,
     )
     return (
-        select(*_facts(), sentences.c.gap.label("score"))
+        select(*_facts(), sentences.c.score)
         .join(verdicts, judged)
         .join(sentences, same_text)
-        .where(*_usable(days), _consensus.scorer_id != scorer_id, sentences.c.gap.is_not(None))
+        .where(*_usable(days), _consensus.scorer_id != scorer_id, sentences.c.score.is_not(None))
     )
 
 
@@ -165,9 +165,9 @@ def _scores(apps: Sequence[str], scorer_id: int, end: datetime, share: float) ->
     judged = and_(verdicts.c.interaction_pk == source.c.id, verdicts.c.scorer_id == scorer_id)
     theirs = and_(sentences.c.verdict_id == verdicts.c.id, sentences.c.scored_at == verdicts.c.scored_at)
     return (
-        select(sentences.c.verdict_id, sentences.c.gap)
+        select(sentences.c.verdict_id, sentences.c.score)
         .select_from(source.join(verdicts, judged).join(sentences, theirs))
-        .where(*_window(source, apps, end), source.c.is_current, sentences.c.gap.is_not(None))
+        .where(*_window(source, apps, end), source.c.is_current, sentences.c.score.is_not(None))
         # Nothing is judged before it is stored; leaves the weeks before unread.
         .where(sentences.c.scored_at >= end - timedelta(days=TRAFFIC_DAYS))
     )

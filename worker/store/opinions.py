@@ -89,14 +89,14 @@ def _unasked(scorer_id: int, verifier: str) -> Select[Any]:
         _jobs.verdict_id == _judged.id, _jobs.sentence_index == _found.sentence_index, _jobs.verifier == verifier
     )
     return (
-        select(_judged.id, _judged.scored_at, _found.sentence_index, literal(verifier), _found.gap)
+        select(_judged.id, _judged.scored_at, _found.sentence_index, literal(verifier), _found.score)
         .select_from(verdicts)
         .join(interactions, interactions.c.id == _judged.interaction_pk)
         # By the time as well, which finds the week in which a sentence lies.
         .join(sentences, and_(_found.verdict_id == _judged.id, _found.scored_at == _judged.scored_at))
         .where(_judged.attributed_at >= func.now() - RECENT, _judged.n_flagged > 0, _judged.scorer_id == scorer_id)
         .where(interactions.c.is_current, _found.flagged, ~asked)
-        .order_by(_found.gap, _judged.id, _found.sentence_index)
+        .order_by(_found.score, _judged.id, _found.sentence_index)
     )
 
 

@@ -81,8 +81,8 @@ def traffic(connection: Connection, app: str) -> tuple[Traffic, ...]:
     return tuple(Traffic(row.scorer_id, float(row.sentences_a_day)) for row in connection.execute(found))
 
 
-def recent_gaps(connection: Connection, app: str, scorer_id: int, limit: int) -> list[float]:
-    """The gaps, in nats, of at most ``limit`` of the app's newest scored sentences of the last TRAFFIC_DAYS."""
+def recent_scores(connection: Connection, app: str, scorer_id: int, limit: int) -> list[float]:
+    """The scores of at most ``limit`` of the app's newest scored sentences of the last TRAFFIC_DAYS."""
     newest = (
         select(_judged.id, _judged.scored_at, _logged.stored_at)
         .join(verdicts, _judged.interaction_pk == _logged.id)
@@ -93,8 +93,8 @@ def recent_gaps(connection: Connection, app: str, scorer_id: int, limit: int) ->
     )
     # By the time as well, which finds the week in which a sentence lies.
     theirs = and_(sentences.c.verdict_id == newest.c.id, sentences.c.scored_at == newest.c.scored_at)
-    found = select(sentences.c.gap).join(newest, theirs).where(sentences.c.gap.is_not(None))
-    return [float(gap) for gap in connection.scalars(found.order_by(newest.c.stored_at.desc()).limit(limit))]
+    found = select(sentences.c.score).join(newest, theirs).where(sentences.c.score.is_not(None))
+    return [float(score) for score in connection.scalars(found.order_by(newest.c.stored_at.desc()).limit(limit))]
 
 
 def set_pace(connection: Connection, app: str, scorer_id: int, usual: UsualDay) -> None:

@@ -24,7 +24,7 @@ class ChangedSentence:
     app: str
     interaction_id: str
     sentence_index: int
-    gap: float
+    score: float
     flagged: bool
     text: str
 
@@ -44,11 +44,11 @@ class Preview:
 
 
 def preview(connection: Connection, app: str | None, scorer_id: int, flag_below: float) -> Preview:
-    """Count what a bound in nats would change for the app; None: for every app without a version of its own in force.
+    """Count what a bound would change for the app; None: for every app without a version of its own in force.
 
     Compares with the flags as they were stored, whatever version gave them.
     """
-    lower = _found.gap < flag_below
+    lower = _found.score < flag_below
     counts = _last_week(
         app,
         scorer_id,
@@ -64,7 +64,7 @@ def preview(connection: Connection, app: str | None, scorer_id: int, flag_below:
             _logged.app,
             _logged.interaction_id,
             _found.sentence_index,
-            _found.gap,
+            _found.score,
             _found.flagged,
             func.substr(_logged.answer, _found.start_char + 1, _found.end_char - _found.start_char),
         )
@@ -86,6 +86,6 @@ def _last_week(app: str | None, scorer_id: int, *wanted: ColumnElement[Any]) -> 
         .join(verdicts, and_(verdicts.c.id == _found.verdict_id, verdicts.c.scored_at == _found.scored_at))
         .join(interactions, _logged.id == verdicts.c.interaction_pk)
         # The sentences' own time leaves the other weeks unread.
-        .where(_found.scored_at >= since, _found.gap.is_not(None), verdicts.c.scorer_id == scorer_id)
+        .where(_found.scored_at >= since, _found.score.is_not(None), verdicts.c.scorer_id == scorer_id)
         .where(_logged.is_current, ~own if app is None else _logged.app == app)
     )

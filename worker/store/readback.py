@@ -29,6 +29,7 @@ class SentenceRow:
     end_char: int
     text: str
     kind: str
+    score: float | None
     gap: float | None
     jsd_no_context: float | None
     surprisal: float | None

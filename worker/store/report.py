@@ -57,7 +57,7 @@ _LOWEST = (
     "time",
     "interaction_id",
     "sentence_index",
-    "gap",
+    "score",
     "unsupported_probability",
     "text",
     "question",
@@ -133,7 +133,7 @@ class Lowest:
     time: datetime
     interaction_id: str
     sentence_index: int
-    gap: float
+    score: float
     unsupported_probability: float | None
     text: str
     question: str
@@ -218,9 +218,9 @@ def _scores(connection: Connection, subject: Subject, answers: int) -> Floats:
     )
     theirs = chosen.subquery()
     found = (
-        select(sentences.c.gap)
+        select(sentences.c.score)
         .join(theirs, and_(sentences.c.verdict_id == theirs.c.id, sentences.c.scored_at == theirs.c.scored_at))
-        .where(sentences.c.gap.is_not(None))
+        .where(sentences.c.score.is_not(None))
     )
     return np.fromiter(connection.scalars(found), dtype=np.float64)
 
@@ -260,14 +260,14 @@ def _lowest(connection: Connection, subject: Subject) -> tuple[Lowest, ...]:
     answers = (
         _answers(subject, interactions.c.interaction_id)
         .where(verdicts.c.n_flagged > 0)
-        .order_by(verdicts.c.lowest_gap, interactions.c.id)
+        .order_by(verdicts.c.lowest_score, interactions.c.id)
         .limit(LOWEST_SENTENCES)
     )
     found = (
         select(*(_flagged.c[name] for name in _LOWEST))
         .where(_flagged.c.app == subject.app, _flagged.c.scorer_id == subject.scorer_id)
         .where(_flagged.c.interaction_id.in_(list(connection.scalars(answers))))
-        .order_by(_flagged.c.gap, _flagged.c.interaction_pk, _flagged.c.sentence_index)
+        .order_by(_flagged.c.score, _flagged.c.interaction_pk, _flagged.c.sentence_index)
         .limit(LOWEST_SENTENCES)
     )
     return tuple(Lowest(*row) for row in connection.execute(found))

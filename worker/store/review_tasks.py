@@ -32,7 +32,7 @@ _TASK_COLUMNS = (
     "threshold_id",
     "reason",
     "probability",
-    "lowest_gap",
+    "lowest_score",
     "reviewers",
 )
 _SENTENCE_COLUMNS = (
@@ -40,7 +40,7 @@ _SENTENCE_COLUMNS = (
     "sentence_index",
     "start_char",
     "end_char",
-    "gap",
+    "score",
     "flagged",
     "reason",
     "probability",
@@ -125,17 +125,18 @@ def _task_values(scorer_id: int, answer: AskedAnswer) -> Values:
         verdict.threshold.id,
         selection.reason,
         selection.probability,
-        answer.judged.grounding.lowest_gap,
+        verdict.lowest_score,
         verdict.reviewers,
     )
 
 
 def _sentence_values(task_pk: int, answer: AskedAnswer) -> list[Values]:
     """In the order of _SENTENCE_COLUMNS."""
+    verdict = answer.judged.verdict
     rows: list[Values] = []
     for selected in answer.selection.sentences:
         found = answer.judged.grounding.sentences[selected.sentence_index]
-        flagged = answer.judged.verdict.flagged[selected.sentence_index]
+        score, flagged = verdict.scores[selected.sentence_index], verdict.flagged[selected.sentence_index]
         span = (found.sentence.start, found.sentence.end)
-        rows.append((task_pk, found.index, *span, found.gap, flagged, selected.reason, selected.probability))
+        rows.append((task_pk, found.index, *span, score, flagged, selected.reason, selected.probability))
     return rows

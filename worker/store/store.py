@@ -232,10 +232,10 @@ class Store:
         with transaction(self._engine) as connection:
             return paces.traffic(connection, app)
 
-    def recent_gaps(self, app: str, scorer_id: int, *, limit: int) -> list[float]:
-        """The gaps, in nats, of at most ``limit`` of the app's newest scored sentences of the last week."""
+    def recent_scores(self, app: str, scorer_id: int, *, limit: int) -> list[float]:
+        """The scores of at most ``limit`` of the app's newest scored sentences of the last week."""
         with transaction(self._engine) as connection:
-            return paces.recent_gaps(connection, app, scorer_id, limit)
+            return paces.recent_scores(connection, app, scorer_id, limit)
 
     def set_review_pace(self, app: str, scorer_id: int, usual: UsualDay) -> None:
         """Enter or change what a usual day of the app holds under a scorer."""

@@ -149,7 +149,7 @@ verdicts = Table(
     Column("threshold_id", Integer, ForeignKey("thresholds.id")),
     Column("method", Text, nullable=False),
     Column("skip_reason", Text),
-    Column("lowest_gap", Double),
+    Column("lowest_score", Double),
     Column("context_tokens", Integer, nullable=False),
     Column("context_tokens_cut", Integer, nullable=False),
     Column("answer_tokens", Integer, nullable=False),
@@ -175,6 +175,7 @@ sentences = Table(
     Column("end_char", Integer, nullable=False),
     Column("kind", Text, nullable=False),
     Column("n_tokens", Integer, nullable=False),
+    Column("score", Double),
     Column("gap", Double),
     Column("jsd_no_context", Double),
     Column("surprisal", Double),
@@ -406,7 +407,7 @@ review_tasks = Table(
     Column("threshold_id", Integer, ForeignKey("thresholds.id"), nullable=False),
     Column("reason", Text, nullable=False),
     Column("probability", Double, nullable=False),
-    Column("lowest_gap", Double, nullable=False),
+    Column("lowest_score", Double, nullable=False),
     Column("reviewers", Integer, nullable=False),
     Column("state", Text, nullable=False, server_default="open"),
     Column("round", Integer, nullable=False, server_default="1"),
@@ -419,7 +420,7 @@ Index(None, review_tasks.c.app, review_tasks.c.interaction_id)
 Index(
     "ix_review_tasks_open",
     review_tasks.c.app,
-    review_tasks.c.lowest_gap,
+    review_tasks.c.lowest_score,
     postgresql_where=review_tasks.c.state.in_(["open", "disputed"]),
 )
 
@@ -430,7 +431,7 @@ review_sentences = Table(
     Column("sentence_index", Integer),
     Column("start_char", Integer, nullable=False),
     Column("end_char", Integer, nullable=False),
-    Column("gap", Double, nullable=False),
+    Column("score", Double, nullable=False),
     Column("flagged", Boolean, nullable=False),
     Column("reason", Text, nullable=False),
     Column("probability", Double, nullable=False),

@@ -173,6 +173,7 @@ def _sentence(head: Row[Any], row: Row[Any], asked: Row[Any] | None, ids: Mappin
         asked=asked is not None,
         reason=AskReason(asked.reason) if asked else None,
         probability=asked.probability if asked else None,
+        score=row.score,
         gap=row.gap,
         jsd_no_context=row.jsd_no_context,
         surprisal=row.surprisal,

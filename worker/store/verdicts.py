@@ -23,7 +23,7 @@ _VERDICT_COLUMNS = (
     "threshold_id",
     "method",
     "skip_reason",
-    "lowest_gap",
+    "lowest_score",
     "context_tokens",
     "context_tokens_cut",
     "context_windows",
@@ -40,6 +40,7 @@ _SENTENCE_COLUMNS = (
     "end_char",
     "kind",
     "n_tokens",
+    "score",
     "gap",
     "jsd_no_context",
     "surprisal",
@@ -88,7 +89,7 @@ def write_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, 
     insert_rows(connection, sentences, _SENTENCE_COLUMNS, rows)
     attributed = {key: item.grounding for key, item in found.items() if item.grounding.method is Method.LEAVE_ONE_OUT}
     jobs = [
-        (key, scorer_id, item.grounding.lowest_gap)
+        (key, scorer_id, item.verdict.lowest_score)
         for key, item in found.items()
         if item.verdict.wants_attribution and key not in attributed
     ]
@@ -137,7 +138,7 @@ def _verdict_values(interaction_pk: int, scorer_id: int, judged: Judged) -> Valu
         judged.verdict.threshold.id,
         grounding.method,
         grounding.skip_reason,
-        grounding.lowest_gap,
+        judged.verdict.lowest_score,
         read.context_tokens,
         read.context_tokens_cut,
         grounding.n_windows,
@@ -151,6 +152,7 @@ def _verdict_values(interaction_pk: int, scorer_id: int, judged: Judged) -> Valu
 
 def _sentence_values(verdict_id: int, judged: Judged) -> list[Values]:
     """In the order of _SENTENCE_COLUMNS."""
+    verdict = judged.verdict
     return [
         (
             verdict_id,
@@ -159,6 +161,7 @@ def _sentence_values(verdict_id: int, judged: Judged) -> list[Values]:
             found.sentence.end,
             found.sentence.kind,
             found.n_tokens,
+            score,
             found.gap,
             found.jsd_no_context,
             found.surprisal,
@@ -167,8 +170,8 @@ def _sentence_values(verdict_id: int, judged: Judged) -> list[Values]:
             flagged,
             probability,
         )
-        for found, flagged, probability in zip(
-            judged.grounding.sentences, judged.verdict.flagged, judged.verdict.probabilities, strict=True
+        for found, score, flagged, probability in zip(
+            judged.grounding.sentences, verdict.scores, verdict.flagged, verdict.probabilities, strict=True
         )
     ]
 
