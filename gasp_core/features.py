@@ -8,19 +8,12 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from gasp_core.divergence import LN_2
-from gasp_core.grounding import Chunk, ChunkDrop, PairDrop, Sentence, SentenceGrounding, SentenceSkip, UnitKind
+from gasp_core.grounding import Chunk, ChunkDrop, PairDrop, Sentence, SentenceGrounding, SentenceSkip
 from gasp_core.plan import Plan
-
-MIN_TOKENS = 3
+from gasp_core.skips import skip_for
 
 # A drop of less is no reaction: it is within what the precision of the passes moves a sentence.
 MIN_REACTION_NATS = 0.05
-
-SKIPPED_KINDS = {
-    UnitKind.HEADING: SentenceSkip.HEADING,
-    UnitKind.CODE: SentenceSkip.CODE,
-    UnitKind.TABLE_RULE: SentenceSkip.TABLE_RULE,
-}
 
 
 def assign_tokens(answer: str, sentences: Sequence[Sentence], spans: Sequence[tuple[int, int]]) -> list[list[int]]:
@@ -35,15 +28,6 @@ def assign_tokens(answer: str, sentences: Sequence[Sentence], spans: Sequence[tu
         anchor = next((at for at in range(start, end) if not answer[at].isspace()), start)
         members[max(0, bisect_right(starts, anchor) - 1)].append(token)
     return members
-
-
-def skip_for(sentence: Sentence, tokens: Sequence[int], scored_tokens: int) -> SentenceSkip | None:
-    """Why a sentence of these answer tokens gets no score when the first ``scored_tokens`` of the answer have one."""
-    if skipped := SKIPPED_KINDS.get(sentence.kind):
-        return skipped
-    if tokens and tokens[-1] >= scored_tokens:
-        return SentenceSkip.PAST_WINDOW
-    return SentenceSkip.TOO_SHORT if len(tokens) < MIN_TOKENS else None
 
 
 def sentence_grounding(

@@ -14,7 +14,7 @@ from torch import Tensor
 from gasp_core.chunks import context_chunks
 from gasp_core.divergence import token_scores
 from gasp_core.errors import ModelOutOfMemory, ModelUnsupported
-from gasp_core.features import assign_tokens, sentence_grounding, skip_for
+from gasp_core.features import assign_tokens, sentence_grounding
 from gasp_core.grounding import (
     AnswerGrounding,
     AnswerSkip,
@@ -31,19 +31,13 @@ from gasp_core.memory import is_out_of_memory, release_unused
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, no_removals, plan_exchange
-from gasp_core.refusals import is_refusal
 from gasp_core.sentences import split_answer
+from gasp_core.skips import answer_skip, of_its_sentences, skip_for
 from gasp_core.template import PLAIN, PromptTemplate
 from gasp_core.tokens import AnswerTokens, WindowScores, answer_tokens, no_tokens
 
 # Raised whenever segmentation, passes or aggregation change what a score means.
 METHOD_VERSION = "gasp-2"
-
-ANSWER_TO_SENTENCE_SKIP = {
-    AnswerSkip.NO_PASSAGES: SentenceSkip.NO_PASSAGES,
-    AnswerSkip.REFUSAL: SentenceSkip.REFUSAL,
-    AnswerSkip.QUESTION_TOO_LONG: SentenceSkip.QUESTION_TOO_LONG,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +146,7 @@ class GroundingScorer:
     def _prepare(self, exchange: Exchange, removals: Removals, method: Method) -> _Work | AnswerGrounding:
         sentences = split_answer(exchange.answer)
         chunks = context_chunks(exchange.passages, self._max_chunks)
-        if skip := _answer_skip(exchange, sentences, chunks):
+        if skip := answer_skip(exchange, sentences, chunks):
             return self._skipped(exchange, sentences, chunks, method, skip)
         plans = plan_exchange(
             exchange,
@@ -240,9 +234,8 @@ class GroundingScorer:
         """List the sentences of an answer that no pass is run for."""
         encoding = self._model.encode(exchange.answer)
         members = assign_tokens(exchange.answer, sentences, encoding.spans)
-        reason = ANSWER_TO_SENTENCE_SKIP.get(skip, SentenceSkip.TOO_SHORT)
         unread = Truncation(0, 0, len(encoding.ids), len(encoding.ids))
-        return _listed(sentences, members, [reason] * len(sentences), chunks, method, unread, skip)
+        return _listed(sentences, members, [of_its_sentences(skip)] * len(sentences), chunks, method, unread, skip)
 
 
 def _listed(
@@ -265,16 +258,6 @@ def _listed(
         truncation=truncation,
         skip_reason=skip,
     )
-
-
-def _answer_skip(exchange: Exchange, sentences: Sequence[Sentence], chunks: Sequence[Chunk]) -> AnswerSkip | None:
-    if not exchange.answer.strip():
-        return AnswerSkip.EMPTY_ANSWER
-    if not chunks:
-        return AnswerSkip.NO_PASSAGES
-    if all(is_refusal(exchange.answer[sentence.start : sentence.end]) for sentence in sentences):
-        return AnswerSkip.REFUSAL
-    return None
 
 
 def _window(item: _Work, plan: Plan, scores: WindowScores) -> list[SentenceGrounding]:

@@ -10,10 +10,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gasp_core.features import SKIPPED_KINDS
 from gasp_core.grounding import AnswerGrounding, Exchange, Sentence, SentenceGrounding, SentenceSkip
 from gasp_core.identity import ScorerIdentity
 from gasp_core.refusals import is_refusal
+from gasp_core.skips import SKIPPED_KINDS
 from gasp_core.tokens import AnswerTokens
 from gasp_core.tpa.sources import AnswerSources
 

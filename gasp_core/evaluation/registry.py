@@ -23,7 +23,6 @@ from gasp_core.evaluation.learning import boosted_trees, standardised_sum
 from gasp_core.fused import Fused, fused_features, shipped_fused
 from gasp_core.grounding import Exchange, SentenceGrounding
 from gasp_core.lexical import novelties
-from gasp_core.tpa.classifier import fit_scores
 from gasp_core.tpa.features import tpa_features
 
 # Every other detector is compared with these: the papers' signal, and what costs no model at all.
@@ -114,7 +113,7 @@ DETECTORS = {
         Detector("fused", Need.TWO_PASS, _fused, _as_shipped(_SHIPPED), scorers=_SHIPPED.scorers),
         Detector("fused-cv", Need.TWO_PASS, _fused, directed_logistic, Training.LABELS),
         Detector("fused-free", Need.TWO_PASS, _fused, directed_sum, Training.SAMPLE),
-        Detector("tpa", Need.SOURCES, _tpa, fit_scores, Training.LABELS),
+        Detector("tpa", Need.SOURCES, _tpa, boosted_trees, Training.LABELS),
     )
 }
 

@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gasp_core.chunks import context_chunks
-from gasp_core.features import assign_tokens, skip_for
-from gasp_core.grounding import Exchange, Sentence, SentenceSkip
+from gasp_core.errors import ModelOutOfMemory
+from gasp_core.features import assign_tokens
+from gasp_core.grounding import AnswerSkip, Exchange, Sentence, SentenceSkip
+from gasp_core.memory import is_out_of_memory, release_unused
 from gasp_core.model import LanguageModel
 from gasp_core.plan import Limits, Plan, plan_exchange
 from gasp_core.sentences import split_answer
+from gasp_core.skips import answer_skip, of_its_sentences, skip_for
 from gasp_core.template import PLAIN, PromptTemplate
 from gasp_core.tpa.reading import BLOCK_TOKENS, token_sources
 from gasp_core.tpa.shares import PromptLayout
@@ -33,17 +36,17 @@ def attribute_answer(
     ``template``, ``limits`` and ``max_chunks`` are as for GroundingScorer and lay the same prompt out;
     ``block_tokens`` bounds memory and moves numbers by rounding only. A sentence is read by the window that makes it
     likeliest. An answer that cannot be read has a skip reason for every sentence. Raises ModelUnsupported if the
-    model's layers are not read here.
+    model's layers are not read here, and ModelOutOfMemory if the exchange is too much for the device.
     """
     sentences = split_answer(exchange.answer)
     chunks = context_chunks(exchange.passages, max_chunks)
-    if not chunks or not exchange.answer.strip():
-        return _unread(model, exchange, sentences, SentenceSkip.NO_PASSAGES)
+    if skip := answer_skip(exchange, sentences, chunks):
+        return _unread(model, exchange, sentences, skip)
     plans = plan_exchange(exchange, chunks, model=model, template=template, limits=limits)
     if not plans:
-        return _unread(model, exchange, sentences, SentenceSkip.QUESTION_TOO_LONG)
+        return _unread(model, exchange, sentences, AnswerSkip.QUESTION_TOO_LONG)
     context_start = len(model.beginning()) + len(model.encode(template.head).ids)
-    windows = [_read(model, plan, context_start, block_tokens) for plan in plans]
+    windows = _read_in_memory(model, plans, context_start, block_tokens)
     # The answer is laid out alike in every window.
     members = assign_tokens(exchange.answer, sentences, plans[0].answer_spans)
     values = _best(windows, members)
@@ -52,6 +55,19 @@ def attribute_answer(
         for sentence, tokens in zip(sentences, members, strict=True)
     ]
     return _answer_sources(exchange, sentences, members, skips, plans[0].answer_spans, values)
+
+
+def _read_in_memory(
+    model: LanguageModel, plans: Sequence[Plan], context_start: int, block_tokens: int
+) -> list[NDArray[np.float64]]:
+    try:
+        return [_read(model, plan, context_start, block_tokens) for plan in plans]
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+    # Only now is nothing held by the failed attempt.
+    release_unused()
+    raise ModelOutOfMemory(model.name, f"the sources of an answer do not fit {model.device}")
 
 
 def _read(model: LanguageModel, plan: Plan, context_start: int, block_tokens: int) -> NDArray[np.float64]:
@@ -81,13 +97,11 @@ def _skip_for_values(values: NDArray[np.float64]) -> SentenceSkip | None:
     return None if np.isfinite(values).all() else SentenceSkip.NOT_FINITE
 
 
-def _unread(
-    model: LanguageModel, exchange: Exchange, sentences: Sequence[Sentence], reason: SentenceSkip
-) -> AnswerSources:
+def _unread(model: LanguageModel, exchange: Exchange, sentences: Sequence[Sentence], skip: AnswerSkip) -> AnswerSources:
     spans = model.encode(exchange.answer).spans
     members = assign_tokens(exchange.answer, sentences, spans)
     values = np.full((len(spans), len(Source)), np.nan)
-    return _answer_sources(exchange, sentences, members, [reason] * len(sentences), spans, values)
+    return _answer_sources(exchange, sentences, members, [of_its_sentences(skip)] * len(sentences), spans, values)
 
 
 def _answer_sources(

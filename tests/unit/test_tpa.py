@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gasp_core.chunks import context_chunks
-from gasp_core.errors import ModelUnsupported
+from gasp_core.errors import ModelOutOfMemory, ModelUnsupported
 from gasp_core.features import assign_tokens
 from gasp_core.grounding import Exchange, Passage, SentenceSkip
 from gasp_core.model import LanguageModel, attending_by, load_model
@@ -36,6 +36,7 @@ MUSEUM = Exchange(
     ),
     "The museum opens at nine. Tickets cost twelve euros. Yes.",
 )
+REFUSAL = "I could not find any information about that in the documents. "
 PROMPT = list(range(10, 40))
 ANSWER_TOKENS = 7
 LAYOUT = PromptLayout(context_start=5, context_end=20, prompt_end=len(PROMPT))
@@ -209,6 +210,7 @@ def test_a_sentence_is_read_by_the_window_that_makes_it_likeliest(tiny_model: La
     ("exchange", "reason"),
     [
         (Exchange("When?", (), MUSEUM.answer), SentenceSkip.NO_PASSAGES),
+        (Exchange("When?", MUSEUM.passages, REFUSAL * 3), SentenceSkip.REFUSAL),
         (Exchange("When? " * 200, MUSEUM.passages, MUSEUM.answer), SentenceSkip.QUESTION_TOO_LONG),
     ],
 )
@@ -334,3 +336,14 @@ def _counted_attention(model: LanguageModel) -> Iterator[list[tuple[int, tuple[i
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def test_an_answer_that_is_too_much_for_the_device_is_an_error_of_ours(
+    tiny_model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object, **__: object) -> Tensor:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("gasp_core.tpa.attribution.token_sources", exhausted)
+    with pytest.raises(ModelOutOfMemory, match="do not fit cpu"):
+        attribute_answer(tiny_model, MUSEUM)

