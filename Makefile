@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu clean
+.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -70,6 +70,10 @@ bench-calibration: $(READY)
 # Every detector on the labelled development sets, with intervals; reads each answer once, for hours without a GPU.
 bench-detectors: $(READY)
 	@$(BIN)/python -m tests.benchmarks.detectors $(if $(FOLDER),--folder $(FOLDER)) $(DETECTORS)
+
+# What the fused detector adds to the two passes that it needs; takes a minute or two.
+bench-fused: $(READY)
+	@$(BIN)/python -m tests.benchmarks.fused_cost
 
 # The paper's own features of sentences give the paper's own figures.
 bench-peer-features: $(READY)

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from gasp_core.grounding import Exchange
@@ -21,6 +22,9 @@ _SUFFIXES = (
     *("ely", "ly", "es", "ed", "e", "s", "y"),
 )
 _SHORTEST_STEM = 3
+_APOSTROPHE = re.compile("['’]")
+_LONGEST_KEPT = 40
+_KEPT_STEMS = 50_000
 _GRAMMAR_WORDS = """
 a about above after again against all also am an and any are as at be because been before being below between
 both but by can cannot could did do does doing down during each either else ever every few for from further had
@@ -72,22 +76,22 @@ class Novelty:
 
 def novelties(exchange: Exchange, texts: Sequence[str]) -> list[Novelty]:
     """The novelty of each text against the exchange's passages and question."""
-    passages = [list(words(passage.text)) for passage in exchange.passages]
-    known = {word.stem for passage in passages for word in passage} | {word.stem for word in words(exchange.question)}
-    pairs = {pair for passage in passages for pair in _pairs(passage)}
+    passages = [_stems(passage.text) for passage in exchange.passages]
+    known = set(_stems(exchange.question)).union(*passages)
+    pairs = {pair for stems in passages for pair in pairwise(stems)}
     return [_novelty(list(words(text)), known, pairs) for text in texts]
 
 
 def words(text: str) -> Iterator[Word]:
     """Yield the words of a text, in order."""
-    for match in _WORD.finditer(unicodedata.normalize("NFKC", text)):
-        yield Word(match[0], _stem(re.split("['’]", match[0])[0].casefold()))
+    for written in _written(text):
+        yield Word(written, _stem(written))
 
 
 def _novelty(said: Sequence[Word], known: set[str], pairs: set[tuple[str, str]]) -> Novelty:
     content = [word for word in said if word.is_content]
     novel = [word for word in content if word.stem not in known]
-    own = set(_pairs(said))
+    own = set(pairwise(word.stem for word in said))
     first = said[0] if said else None
     return Novelty(
         words=len(novel) / len(content) if content else 0.0,
@@ -97,14 +101,27 @@ def _novelty(said: Sequence[Word], known: set[str], pairs: set[tuple[str, str]])
     )
 
 
-def _pairs(said: Sequence[Word]) -> Iterator[tuple[str, str]]:
-    return pairwise(word.stem for word in said)
+def _written(text: str) -> list[str]:
+    return _WORD.findall(unicodedata.normalize("NFKC", text))
 
 
-def _stem(word: str) -> str:
+def _stems(text: str) -> list[str]:
+    return [_stem(written) for written in _written(text)]
+
+
+def _stem(written: str) -> str:
+    # Passages say the same words over and over. What is longer than a word is not kept, so that nobody can fill memory.
+    return _kept_stem(written) if len(written) <= _LONGEST_KEPT else _stem_anew(written)
+
+
+def _stem_anew(written: str) -> str:
+    word = _APOSTROPHE.split(written)[0].casefold()
     if word in _GRAMMAR or any(character.isdigit() for character in word):
         return word
     for suffix in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST_STEM:
             return word.removesuffix(suffix)
     return word
+
+
+_kept_stem = lru_cache(maxsize=_KEPT_STEMS)(_stem_anew)

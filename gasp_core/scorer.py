@@ -38,6 +38,7 @@ from gasp_core.tokens import AnswerTokens, WindowScores, answer_tokens, no_token
 
 # Raised whenever segmentation, passes or aggregation change what a score means.
 METHOD_VERSION = "gasp-2"
+MASKED_METHOD_VERSION = f"{METHOD_VERSION}-masked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class GroundingScorer:
             revision=self._model.revision,
             dtype=self._model.dtype,
             template=self._template.name,
-            method=METHOD_VERSION + ("-masked" if self._masked else ""),
+            method=MASKED_METHOD_VERSION if self._masked else METHOD_VERSION,
         )
 
     def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:

@@ -28,6 +28,7 @@ from gasp_core.evaluation.run import load_models
 from gasp_core.fused import FILE, Fused, Term, fused_features
 from gasp_core.metrics import roc_auc
 from gasp_core.packaged import PACKAGED_MODEL
+from gasp_core.scorer import MASKED_METHOD_VERSION, METHOD_VERSION
 
 FOLDS = 5
 
@@ -60,7 +61,12 @@ def main(
     fused = Fused(
         terms=tuple(_rounded(term) for term in terms),
         intercept=round(intercept, 4),
-        scorers=(identity, *(replace(identity, dtype=other) for other in also_for or ())),
+        # How chunks are removed is nothing to two passes.
+        scorers=tuple(
+            replace(identity, dtype=admitted, method=method)
+            for admitted in (identity.dtype, *(also_for or ()))
+            for method in (METHOD_VERSION, MASKED_METHOD_VERSION)
+        ),
         provenance={
             "data": path.stem,
             "sentences": len(labels),

@@ -26,6 +26,12 @@ def test_without_a_choice_it_is_fused_where_the_coefficients_are_for_the_scorer_
     assert choose_detector(None, OTHER) is GAP
 
 
+def test_masked_attribution_makes_no_difference_to_the_two_passes_that_fused_reads(tiny_model: LanguageModel) -> None:
+    exact, masked = (GroundingScorer(tiny_model, masked=masked) for masked in (False, True))
+    assert exact.score([EXCHANGE]) == masked.score([EXCHANGE])
+    assert {one.method for one in shipped_fused().scorers} == {exact.identity.method, masked.identity.method}
+
+
 def test_what_was_asked_for_is_taken() -> None:
     assert choose_detector(DetectorName.GAP, KNOWN) is GAP
     assert choose_detector(DetectorName.JSD, OTHER) is JSD
