@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.detectors [--folder FOLDER] [--detector NAME,…] [--limit N] [--model NAME]
 
-FOLDER holds labelled answers as gasp_core.evaluation.data reads them, a .jsonl file per set. Prints a table per set and,
-at last, one of all sets in Markdown; writes build/bench/detectors.json, set -> detector -> figures, as `gasp eval
---json` prints it, after each set. On the set that `fused` was fitted to it is measured out of fold by source. What the model
-said of an answer is kept under $GASP_CACHE_DIR/features, so a run that was broken off goes on.
+FOLDER holds labelled answers as gasp_core.evaluation.data reads them, a .jsonl file per set. Prints a table per set
+and, at last, one of all sets in Markdown; writes build/bench/detectors.json, set -> detector -> figures, as `gasp eval
+--json` prints it, after each set. On the set that `fused` was fitted to it is measured out of fold by source. What the
+model said of an answer is kept under $GASP_CACHE_DIR/features, so a run that was broken off goes on.
 """
 
 from __future__ import annotations

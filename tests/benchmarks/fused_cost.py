@@ -1,7 +1,7 @@
 """What the fused detector costs beside the two passes that it needs: `make bench-fused`.
 
-The sample exchanges are scored in two passes on one thread, then judged by `fused` and by `gap`, in turn and round after
-round, so that what disturbs the machine disturbs all three. Prints the shares and writes build/bench/fused.json.
+The sample exchanges are scored in two passes on one thread, then judged by `fused` and by `gap`, round after round, so
+that what disturbs the machine disturbs all three. Prints the shares and writes build/bench/fused.json.
 """
 
 from __future__ import annotations
