@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from typing import Literal, TypeAlias, get_args
 
 from gasp_core.errors import ModelUnsupported
 from gasp_core.fused import VERSION, load_fused, shipped_fused
@@ -16,15 +16,11 @@ from gasp_core.grounding import AnswerGrounding, Exchange
 from gasp_core.identity import ScorerIdentity
 from worker.errors import SettingsError
 
-Scores = tuple[float | None, ...]
+Scores: TypeAlias = tuple[float | None, ...]
+DetectorName: TypeAlias = Literal["gap", "jsd", "fused"]
+DetectorChoice: TypeAlias = Literal["auto", "gap", "jsd", "fused"]
 
-
-class DetectorName(StrEnum):
-    """What GASP_DETECTOR can be."""
-
-    GAP = "gap"
-    JSD = "jsd"
-    FUSED = "fused"
+DETECTOR_NAMES: tuple[DetectorName, ...] = get_args(DetectorName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +42,22 @@ class Detector:
         return replace(scorer, method=f"{scorer.method} {self.version}") if self.version else scorer
 
 
-def choose_detector(name: DetectorName | None, scorer: ScorerIdentity) -> Detector:
-    """The detector of that name; None: fused if its coefficients are for this scorer, else the gap.
+def choose_detector(name: DetectorChoice, scorer: ScorerIdentity) -> Detector:
+    """The detector of that name; auto: fused if its coefficients are for this scorer, else the gap.
 
     Raises SettingsError if they are not and it was asked for.
     """
-    if name is None:
-        name = DetectorName.FUSED if scorer in shipped_fused().scorers else DetectorName.GAP
-    if name is DetectorName.GAP:
+    if name == "auto":
+        name = "fused" if scorer in shipped_fused().scorers else "gap"
+    if name == "gap":
         return GAP
-    if name is DetectorName.JSD:
+    if name == "jsd":
         return JSD
     try:
         fused = load_fused(scorer)
     except ModelUnsupported as error:
         raise SettingsError(f"GASP_DETECTOR: {error}; gap and jsd take any model") from error
-    return Detector(DetectorName.FUSED, VERSION, fused.scores, flag_below=2.0, attribute_below=2.0)
+    return Detector("fused", VERSION, fused.scores, flag_below=2.0, attribute_below=2.0)
 
 
 def _gaps(_exchange: Exchange, grounding: AnswerGrounding) -> Scores:
@@ -73,5 +69,5 @@ def _divergences(_exchange: Exchange, grounding: AnswerGrounding) -> Scores:
 
 
 # The gap was what every verdict went by before there was a choice: its identity is the scorer's own.
-GAP = Detector(DetectorName.GAP, "", _gaps, flag_below=0.15, attribute_below=0.15)
-JSD = Detector(DetectorName.JSD, "jsd", _divergences, flag_below=0.06, attribute_below=0.06)
+GAP = Detector("gap", "", _gaps, flag_below=0.15, attribute_below=0.15)
+JSD = Detector("jsd", "jsd", _divergences, flag_below=0.06, attribute_below=0.06)

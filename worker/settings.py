@@ -12,7 +12,7 @@ from pydantic_settings import SettingsError as SettingsSourceError
 
 from gasp_core.packaged import PACKAGED_MODEL
 from schemas.interaction import MAX_APP_CHARS
-from worker.detectors import DetectorName
+from worker.detectors import DetectorChoice
 from worker.errors import SettingsError
 from worker.review.channels import ReviewChannels
 from worker.second_opinion.choice import SecondOpinionChoice
@@ -36,9 +36,8 @@ class Settings(KafkaSecurity, ReviewChannels, SecondOpinionChoice, BaseSettings)
     model_revision: str | None = None
     device: str = "auto"
     dtype: str = "auto"
-    detector: DetectorName | None = Field(
-        None,
-        description="What verdicts go by: gap, jsd or fused; default: fused if fitted to the model, else gap",
+    detector: DetectorChoice = Field(
+        "auto", description="What verdicts go by: gap, jsd or fused; auto is fused if fitted to the model, else gap"
     )
     max_context_tokens: int = Field(131_072, ge=1, description="More is cut off and said on the row")
     max_answer_tokens: int | None = Field(None, ge=1, description="Default: what the model's window holds")

@@ -54,7 +54,7 @@ def preview(
     number: Annotated[int | None, typer.Argument(metavar="[ID]", help="A stored version; or give bounds.")] = None,
     *,
     app: App = None,
-    flag_below: Annotated[float | None, typer.Option(help="A bound in nats that is not stored.")] = None,
+    flag_below: Annotated[float | None, typer.Option(help="A bound that is not stored.")] = None,
     scorer: Scorer = None,
     json: Json = False,
 ) -> None:
@@ -101,7 +101,7 @@ def rollback(*, app: App = None, scorer: Scorer = None, by: By = "command", json
 @thresholds.command("set")
 def set_version(
     *,
-    flag_below: Annotated[float, typer.Option(help="Sentences below it are flagged; nats.")],
+    flag_below: Annotated[float, typer.Option(help="Sentences that score below it are flagged.")],
     attribute_below: Annotated[
         float | None, typer.Option(help="Answers with a sentence below it are attributed; default: the same.")
     ] = None,
@@ -155,7 +155,7 @@ def _scorer_id(store: Store, wanted: str | None) -> int:
 
 def _finite(value: float | None, option: str) -> float:
     if value is None or not math.isfinite(value):
-        raise typer.BadParameter("a number of nats is wanted", param_hint=option)
+        raise typer.BadParameter("a number is wanted", param_hint=option)
     return value
 
 

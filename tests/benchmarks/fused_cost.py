@@ -22,7 +22,7 @@ from gasp_core.model import load_model
 from gasp_core.packaged import PACKAGED_MODEL, resolve_model
 from gasp_core.passes.choice import choose_passes
 from gasp_core.scorer import GroundingScorer
-from worker.detectors import Detector, DetectorName, choose_detector
+from worker.detectors import GAP, Detector, choose_detector
 
 SAMPLES = Path("worker/samples.jsonl")
 OUTPUT = Path("build/bench/fused.json")
@@ -69,8 +69,7 @@ def round_of(scorer: GroundingScorer, exchanges: list[Exchange]) -> tuple[float,
     """Seconds of the two passes, of `fused` and of `gap` over all exchanges."""
     passes_s, groundings = timed(lambda: scorer.score(exchanges))
     fused_s, gap_s = (
-        judged(choose_detector(name, scorer.identity), exchanges, groundings)
-        for name in (DetectorName.FUSED, DetectorName.GAP)
+        judged(detector, exchanges, groundings) for detector in (choose_detector("fused", scorer.identity), GAP)
     )
     return passes_s, fused_s, gap_s
 

@@ -19,14 +19,14 @@ from gasp_core.evaluation.registry import detectors_named
 from gasp_core.evaluation.run import Design, load_models, measure
 from gasp_core.packaged import PACKAGED_MODEL
 from tests.benchmarks.detectors import watch
-from worker.detectors import DetectorName
+from worker.detectors import DETECTOR_NAMES
 
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 
 
 def main(
     path: Annotated[Path, typer.Argument(help="Labelled answers, as JSON lines.")],
-    detector: Annotated[str, typer.Option(help="Detectors by name, with commas between.")] = ",".join(DetectorName),
+    detector: Annotated[str, typer.Option(help="Detectors by name, with commas between.")] = ",".join(DETECTOR_NAMES),
     model: Annotated[str, typer.Option(help="Causal language model.")] = PACKAGED_MODEL,
     device: Annotated[str, typer.Option()] = "auto",
     dtype: Annotated[str, typer.Option()] = "auto",

@@ -241,7 +241,7 @@ def test_bounds_that_make_no_sense_are_refused_before_anything_is_stored(
 ) -> None:
     prepared(store)
     gasp("set", "--flag-below", "0.3", "--attribute-below", "0.2", "--note", "x", fails="below --flag-below")
-    gasp("set", "--flag-below", "nan", "--note", "x", fails="a number of nats is wanted")
-    gasp("preview", fails="a number of nats is wanted")
+    gasp("set", "--flag-below", "nan", "--note", "x", fails="a number is wanted")
+    gasp("preview", fails="a number is wanted")
     gasp("activate", "99", fails="no version with the id 99")
     assert in_force(database_url) == ["default/1"]

@@ -78,7 +78,7 @@ class Store:
         return transact(self._engine, lambda connection: scorers.register_scorer(connection, identity))
 
     def ensure_default_threshold(self, scorer_id: int, flag_below: float, attribute_below: float, note: str) -> None:
-        """Seed the first default version, in nats, active; nothing happens if the scorer has a default already."""
+        """Seed the first default version, active; nothing happens if the scorer has a default already."""
         with transaction(self._engine) as connection:
             thresholds.ensure_default_threshold(
                 connection, scorer_id, flag_below=flag_below, attribute_below=attribute_below, note=note
@@ -127,7 +127,7 @@ class Store:
         return transact(self._engine, lambda connection: thresholds.roll_back(connection, app, scorer_id, by))
 
     def preview_threshold(self, app: str | None, scorer_id: int, flag_below: float) -> preview.Preview:
-        """What a bound in nats would change of last week's sentences of the app (None: of those with the default)."""
+        """What a bound would change of last week's sentences of the app (None: of those with the default)."""
         with transaction(self._engine) as connection:
             return preview.preview(connection, app, scorer_id, flag_below)
 
