@@ -146,10 +146,10 @@ class Deployment:
         """Attribution jobs that are not done."""
         return self.count("attribution_jobs WHERE state IN ('waiting', 'running')")
 
-    def wait_settled(self, messages: int) -> None:
+    def wait_settled(self, messages: int, *, deadline_s: float = DEADLINE_S) -> None:
         """Until so many offsets have their outcome and no attribution is left."""
-        wait_until(lambda: self.count("ledger") >= messages, what=f"{messages} ledger rows")
-        wait_until(lambda: self.open_jobs() == 0, what="attribution")
+        wait_until(lambda: self.count("ledger") >= messages, what=f"{messages} ledger rows", deadline_s=deadline_s)
+        wait_until(lambda: self.open_jobs() == 0, what="attribution", deadline_s=deadline_s)
 
     def picture(self) -> dict[str, list[dict[str, Any]]]:
         """Every row that a message leaves, without the numbers and times that each run gives anew."""

@@ -65,7 +65,8 @@ def test_a_reviewers_labels_become_the_next_threshold_version(tansu: Broker, dep
         wait_until(lambda: deployment.count("scorers"), what="the scorer")
         deployment.execute(USUAL_DAY.format(app="museums"))
         assert deployment.run("replay", str(file)).returncode == 0
-        deployment.wait_settled(60)
+        # A real model reads them, on a machine that may have much else to do.
+        deployment.wait_settled(60, deadline_s=600)
         assert deployment.count("review_sentences WHERE reason = 'flagged'") > 0
         wait_until(lambda: len(tasks(deployment)) == deployment.count("review_tasks"), what="all tasks on their topic")
 
