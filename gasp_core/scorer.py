@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gasp_core.chunks import context_chunks
 from gasp_core.divergence import token_scores
-from gasp_core.errors import ModelOutOfMemory, ModelUnsupported
+from gasp_core.errors import ModelUnsupported
 from gasp_core.features import assign_tokens, sentence_grounding
 from gasp_core.grounding import (
     AnswerGrounding,
@@ -27,7 +27,7 @@ from gasp_core.grounding import (
     Truncation,
 )
 from gasp_core.identity import ScorerIdentity
-from gasp_core.memory import is_out_of_memory, release_unused
+from gasp_core.memory import in_memory
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, no_removals, plan_exchange
@@ -171,15 +171,12 @@ class GroundingScorer:
         return _Work(exchange, sentences, chunks, plans, members)
 
     def _run_in_memory(self, work: Sequence[_Work], method: Method) -> list[AnswerTokens]:
-        try:
-            return self._run(work, method)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-        # Only now is nothing held by the failed attempt.
-        self._passes.forget()
-        release_unused()
-        raise ModelOutOfMemory(self._model.name, f"{len(work)} exchanges at once do not fit {self._model.device}")
+        return in_memory(
+            lambda: self._run(work, method),
+            model=self._model.name,
+            what=f"{len(work)} exchanges at once do not fit {self._model.device}",
+            forget=self._passes.forget,
+        )
 
     @torch.inference_mode()
     def _run(self, work: Sequence[_Work], method: Method) -> list[AnswerTokens]:

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gasp_core.chunks import context_chunks
-from gasp_core.errors import ModelOutOfMemory
 from gasp_core.features import assign_tokens
 from gasp_core.grounding import AnswerSkip, Exchange, Sentence, SentenceSkip
-from gasp_core.memory import is_out_of_memory, release_unused
+from gasp_core.memory import in_memory
 from gasp_core.model import LanguageModel
 from gasp_core.plan import Limits, Plan, plan_exchange
 from gasp_core.sentences import split_answer
@@ -46,7 +45,11 @@ def attribute_answer(
     if not plans:
         return _unread(model, exchange, sentences, AnswerSkip.QUESTION_TOO_LONG)
     context_start = len(model.beginning()) + len(model.encode(template.head).ids)
-    windows = _read_in_memory(model, plans, context_start, block_tokens)
+    windows = in_memory(
+        lambda: [_read(model, plan, context_start, block_tokens) for plan in plans],
+        model=model.name,
+        what=f"the sources of an answer do not fit {model.device}",
+    )
     # The answer is laid out alike in every window.
     members = assign_tokens(exchange.answer, sentences, plans[0].answer_spans)
     values = _best(windows, members)
@@ -55,19 +58,6 @@ def attribute_answer(
         for sentence, tokens in zip(sentences, members, strict=True)
     ]
     return _answer_sources(exchange, sentences, members, skips, plans[0].answer_spans, values)
-
-
-def _read_in_memory(
-    model: LanguageModel, plans: Sequence[Plan], context_start: int, block_tokens: int
-) -> list[NDArray[np.float64]]:
-    try:
-        return [_read(model, plan, context_start, block_tokens) for plan in plans]
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-    # Only now is nothing held by the failed attempt.
-    release_unused()
-    raise ModelOutOfMemory(model.name, f"the sources of an answer do not fit {model.device}")
 
 
 def _read(model: LanguageModel, plan: Plan, context_start: int, block_tokens: int) -> NDArray[np.float64]:
