@@ -66,11 +66,11 @@ class Rescoring(Leased[RescoreJob]):
 
     def _judge(self, scored: Sequence[tuple[RescoreJob, AnswerGrounding]]) -> list[tuple[RescoreJob, Judged]]:
         thresholds = self._store.active_thresholds(self._scorer_id)
-        return [
-            (job, Judged(grounding, judge(self._detector.scores(job.exchange, grounding), threshold)))
-            for job, grounding in scored
-            for threshold in [threshold_for(job.app, thresholds)]
-        ]
+        judged = []
+        for job, grounding in scored:
+            scores = self._detector.scores(job.exchange, grounding)
+            judged.append((job, Judged(grounding, judge(scores, threshold_for(job.app, thresholds)))))
+        return judged
 
     def _finish(self, judged: Sequence[tuple[RescoreJob, Judged]]) -> None:
         try:
