@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from gasp_core.errors import ModelUnsupported
 from gasp_core.grounding import AnswerGrounding, Exchange, SentenceGrounding
-from gasp_core.identity import ScorerIdentity
+from gasp_core.identity import ScorerIdentity, listed
 from gasp_core.lexical import Novelty, novelties
 
 # Raised whenever the coefficients or a term change: it is part of the identity of what a worker stores.
@@ -90,8 +90,7 @@ def load_fused(scorer: ScorerIdentity) -> Fused:
     """
     found = shipped_fused()
     if scorer not in found.scorers:
-        known = ", ".join(one.label for one in found.scorers)
-        raise ModelUnsupported(scorer.label, f"the fused detector was fitted to the scores of {known}")
+        raise ModelUnsupported(scorer.label, f"the fused detector was fitted to the scores of {listed(found.scorers)}")
     return found
 
 

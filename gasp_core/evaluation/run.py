@@ -18,7 +18,7 @@ from gasp_core.evaluation.ranking import Entry
 from gasp_core.evaluation.registry import DETECTORS, GAP, LEXICAL
 from gasp_core.evaluation.report import Measured, measured, report
 from gasp_core.evaluation.table import tabulate
-from gasp_core.identity import ScorerIdentity
+from gasp_core.identity import ScorerIdentity, listed
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.packaged import resolve_model
 from gasp_core.passes.choice import choose_passes
@@ -111,7 +111,7 @@ def measure_attribution(path: Path, models: Models, design: Design, watch: Watch
 def _require_admission(detectors: Sequence[Detector], scorer: ScorerIdentity) -> None:
     for detector in detectors:
         if not detector.admits(scorer):
-            known = ", ".join(one.label for one in detector.scorers)
+            known = listed(detector.scorers)
             raise ModelUnsupported(
                 scorer.label, f"{detector.name} was fitted to the scores of {known}; --any-scorer tries it all the same"
             )
