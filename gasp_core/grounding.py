@@ -171,6 +171,6 @@ class AnswerGrounding:
 
     @property
     def lowest_gap(self) -> float | None:
-        """The answer-level score, in nats: the lowest sentence gap, or None if no sentence is scored."""
+        """The lowest gap of a sentence, in nats, or None if no sentence is scored."""
         gaps = [sentence.gap for sentence in self.sentences if sentence.gap is not None]
         return min(gaps, default=None)

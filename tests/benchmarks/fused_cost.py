@@ -17,12 +17,14 @@ import torch
 import typer
 from rich.progress import track
 
-from gasp_core.grounding import AnswerGrounding, Exchange, Passage
+from gasp_core.grounding import AnswerGrounding, Exchange
 from gasp_core.model import load_model
 from gasp_core.packaged import PACKAGED_MODEL, resolve_model
 from gasp_core.passes.choice import choose_passes
 from gasp_core.scorer import GroundingScorer
+from schemas.interaction import Interaction
 from worker.detectors import GAP, Detector, choose_detector
+from worker.ingest import exchange_of
 
 SAMPLES = Path("worker/samples.jsonl")
 OUTPUT = Path("build/bench/fused.json")
@@ -36,7 +38,8 @@ def main(rounds: Annotated[int, typer.Option(min=1, help="Rounds over all sample
     model = load_model(resolve_model(PACKAGED_MODEL), device="cpu")
     # Without contexts kept from the round before, which would make the passes look cheaper than they are.
     scorer = GroundingScorer(model, passes=choose_passes(model, cache_bytes=0).passes)
-    exchanges = read_samples(SAMPLES)
+    lines = SAMPLES.read_text(encoding="utf-8").splitlines()
+    exchanges = [exchange_of(Interaction.model_validate_json(line)) for line in lines]
     shares = [round_of(scorer, exchanges) for _ in track(range(rounds), description="rounds")]
     report = {
         "exchanges": len(exchanges),
@@ -49,20 +52,6 @@ def main(rounds: Annotated[int, typer.Option(min=1, help="Rounds over all sample
     OUTPUT.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     for name, value in report.items():
         print(f"{name:<28} {value:.4g}")
-
-
-def read_samples(path: Path) -> list[Exchange]:
-    """The exchanges of the file that are in the native form."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [
-        Exchange(
-            row["question"],
-            tuple(Passage(passage["id"], passage["text"]) for passage in row["passages"]),
-            row["answer"],
-        )
-        for row in rows
-        if {"question", "passages", "answer"} <= row.keys()
-    ]
 
 
 def round_of(scorer: GroundingScorer, exchanges: list[Exchange]) -> tuple[float, float, float]:
