@@ -16,7 +16,7 @@ from worker.broker.admin import BrokerAdmin, NewTopic
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
 from worker.embedded.broker import embedded_broker
-from worker.records import Record
+from worker.rules.records import Record
 
 DEADLINE_S = 90.0
 

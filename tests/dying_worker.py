@@ -15,9 +15,9 @@ from tests.soak.scorer import SoakScorer
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
 from worker.cli import stop_on_signals
-from worker.logs import configure_logs
+from worker.runtime.logs import configure_logs
 from worker.service import Role, run_service
-from worker.settings import read_settings
+from worker.settings.settings import read_settings
 from worker.store import Store
 
 PARTS: dict[str, type[Any]] = {part.__name__: part for part in (Store, RecordSink, RecordSource)}

@@ -9,7 +9,7 @@ from gasp_core.grounding import AnswerGrounding
 from gasp_core.scorer import GroundingScorer
 from tests.forked import run_command
 from worker.broker.source import RecordSource
-from worker.records import Record
+from worker.rules.records import Record
 
 
 def wedged_worker(*arguments: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.workers import Deployment
 from worker.broker.scan import TopicScan
-from worker.records import Record
+from worker.rules.records import Record
 
 Opinion = Callable[[dict[str, Any]], str]
 """What the reviewer says of a sentence of a task."""

@@ -21,7 +21,7 @@ from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.forked import Forked, run_command
 from worker.broker.sink import RecordSink
-from worker.replay import replay_file
+from worker.commands.replay import replay_file
 
 DEADLINE_S = 90.0
 LOOK_S = 0.05

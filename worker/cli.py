@@ -13,22 +13,22 @@ import typer
 from gasp_core.errors import GaspError
 from migrations.errors import MigrationError
 from worker.broker.errors import BrokerError
+from worker.commands.labels import labels
+from worker.commands.recalibrate import recalibrate
+from worker.commands.rescore import rescore
+from worker.commands.retention import retention
+from worker.commands.review import review
+from worker.commands.review_export import export, label_studio_config
+from worker.commands.thresholds import thresholds
 from worker.dlq.commands import dlq
 from worker.embedded.errors import EmbeddedError
 from worker.errors import InputFileError, Stopped, WorkerError
-from worker.logs import configure_logs
-from worker.recalibrate_command import recalibrate
 from worker.report.command import report
-from worker.rescore_command import rescore
-from worker.retention_commands import retention
-from worker.review.commands import review
-from worker.review.export_commands import export, label_studio_config
-from worker.review.label_commands import labels
-from worker.security import kafka_security
-from worker.settings import Settings, read_settings
-from worker.stop import Stop
+from worker.runtime.logs import configure_logs
+from worker.runtime.stop import Stop
+from worker.settings.security import kafka_security
+from worker.settings.settings import Settings, read_settings
 from worker.store.errors import StoreError
-from worker.threshold_commands import thresholds
 
 ALL_ROLES = "consume,attribute,jobs"
 
@@ -87,7 +87,7 @@ def topics(
 ) -> None:
     """Create the topics that do not exist yet."""
     from worker.broker.admin import BrokerAdmin
-    from worker.topics import wanted_topics
+    from worker.ingest.topics import wanted_topics
 
     settings = _settings()
     with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
@@ -106,8 +106,8 @@ def replay(
 ) -> None:
     """Send the lines of a file into the interactions topic."""
     from worker.broker.sink import RecordSink
-    from worker.progress import bytes_progress
-    from worker.replay import replay_file
+    from worker.commands.replay import replay_file
+    from worker.terminal.progress import bytes_progress
 
     settings = _settings()
     if not file.is_file():
@@ -125,8 +125,8 @@ def replay(
 @app.command()
 def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """Show positions and lag, outcomes, and the attribution backlog."""
-    from worker.status import read_status
-    from worker.status_page import status_json, status_text
+    from worker.commands.status import read_status
+    from worker.commands.status_page import status_json, status_text
     from worker.store import open_store
 
     settings = _settings()
@@ -138,7 +138,7 @@ def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
 @app.command()
 def check() -> None:
     """Say what is wrong with settings, broker, database and model, one line each."""
-    from worker.check import check_setup
+    from worker.commands.check import check_setup
 
     configure_logs("error")
     wrong = 0
@@ -159,7 +159,7 @@ def demo(
     psql: Annotated[bool, typer.Option("--psql", help="Open psql on the last demonstration's database.")] = False,
 ) -> None:
     """Run the whole audit on embedded parts and show the verdicts, read back from Postgres."""
-    from worker.demo import open_psql, run_demo
+    from worker.commands.demo import open_psql, run_demo
 
     if psql:
         open_psql()

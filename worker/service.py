@@ -21,34 +21,34 @@ from gasp_core.packaged import resolve_model
 from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
-from worker.attribution import Attribution
-from worker.backoff import Patience
 from worker.broker.source import RecordSource
-from worker.consume import Consumer
-from worker.dead_letters import DeadLetters
-from worker.detectors import Detector, choose_detector
-from worker.endpoints import open_sink, open_source
-from worker.engine import Engine
 from worker.errors import SettingsError
-from worker.health import serve_health
-from worker.ingest import Ingest
-from worker.instruments import Instruments
-from worker.leased import Terms
-from worker.observer import observed
-from worker.placement import INSIST_SESSIONS, Placement
-from worker.rescoring import Rescoring
+from worker.ingest.consume import Consumer
+from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.endpoints import open_sink, open_source
+from worker.ingest.placement import INSIST_SESSIONS, Placement
+from worker.ingest.scoring import AnswerScorer, Scoring
+from worker.ingest.settle import Ingest
+from worker.jobs.attribution import Attribution
+from worker.jobs.leased import Terms
+from worker.jobs.rescoring import Rescoring
+from worker.jobs.schedule import scheduled_jobs
 from worker.review.labelling import labelling
 from worker.review.relays import relaying
-from worker.schedule import scheduled_jobs
-from worker.schema import require_current_schema
-from worker.scoring import AnswerScorer, Scoring
+from worker.rules.settlement import Settled
+from worker.runtime.backoff import Patience
+from worker.runtime.engine import Engine
+from worker.runtime.health import serve_health
+from worker.runtime.instruments import Instruments
+from worker.runtime.observer import observed
+from worker.runtime.stop import Stop
+from worker.runtime.watchdog import Watchdog
 from worker.second_opinion.asking import Asking
 from worker.second_opinion.opened import Workplace, second_opinions
-from worker.settings import Settings
-from worker.settlement import Settled
-from worker.stop import Stop
+from worker.settings.detectors import Detector, choose_detector
+from worker.settings.settings import Settings
 from worker.store import Store, open_store
-from worker.watchdog import Watchdog
+from worker.store.schema import require_current_schema
 
 ENGINE_LOOK_S = 1.0
 SEEDED = "seeded default, not calibrated for this application; see docs/thresholds.md"

@@ -14,7 +14,7 @@ from tests.exchanges import exchange
 from tests.fixtures.bad_inputs import BAD_INPUTS, MAX_MESSAGE_BYTES, BadInput, encode, row
 from tests.workers import Deployment, wait_until
 from worker.broker.sink import RecordSink
-from worker.records import Record
+from worker.rules.records import Record
 
 LONG_CONTEXT = " ".join(f"Room {number} of the museum opens at nine." for number in range(6_000))
 LONG_ANSWER = "The amplifier is under warranty for 30 months. " * 400

@@ -13,7 +13,7 @@ from tests.brokers import Broker
 from tests.exchanges import exchange, write_exchanges
 from tests.workers import Deployment, wait_until
 from worker.broker.scan import TopicScan
-from worker.records import Record
+from worker.rules.records import Record
 
 GOOD = 200
 LARGE_ID = "museum-of-large-things"

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.calibration [--runs 200] [--reviewers 2] [--seed 0] [--folder FOLDER] [--json PATH]
 
 Two apps answer questions with real scores and human labels, one from each data file, at different shares of bad
-answers; at mid-year the one gets worse and the other better. Sentences are asked about as worker.review.selection says,
+answers; at mid-year the one gets worse and the other better. Sentences are asked about as worker.rules.selection says,
 two reviewers and, where they differ, a third answer as the human labels do, each wrong in 3 of 100, and on every
 thirtieth day the threshold is recalibrated. What a threshold achieves is looked up in all the traffic of the day, which
 no method sees. Compared are the seeded threshold, recalibration on labels of flagged sentences alone as if they were

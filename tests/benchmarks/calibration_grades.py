@@ -13,8 +13,8 @@ from rich.table import Table
 
 from tests.benchmarks.calibration_traffic import Truth
 from tests.benchmarks.labelled_scores import FILES
-from worker.calibration.recalibrate import Recalibration
-from worker.review.policy import Objective, ReviewPolicy
+from worker.rules.calibration.recalibrate import Recalibration
+from worker.rules.policy import Objective, ReviewPolicy
 
 METHODS = ("seeded", "naive", "ours")
 OBJECTIVES = (Objective.RECALL, Objective.PRECISION, Objective.COST)

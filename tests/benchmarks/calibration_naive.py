@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from worker.calibration.choose import candidates, choose
-from worker.calibration.estimate import estimate
-from worker.calibration.fit import Kind, curve
-from worker.calibration.guards import too_little
-from worker.calibration.labels import LabelledSentence, Population, sample_of
-from worker.calibration.recalibrate import InForce, Outcome, Recalibration
-from worker.review.policy import ReviewPolicy
+from worker.rules.calibration.choose import candidates, choose
+from worker.rules.calibration.estimate import estimate
+from worker.rules.calibration.fit import Kind, curve
+from worker.rules.calibration.guards import too_little
+from worker.rules.calibration.labels import LabelledSentence, Population, sample_of
+from worker.rules.calibration.recalibrate import InForce, Outcome, Recalibration
+from worker.rules.policy import ReviewPolicy
 
 
 def recalibrate_naively(labelled: Sequence[LabelledSentence], policy: ReviewPolicy, in_force: InForce) -> Recalibration:

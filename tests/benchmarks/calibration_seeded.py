@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scipy.stats import binomtest
 
-from worker.calibration.recalibrate import Outcome, Recalibration
-from worker.detectors import GAP
-from worker.review.policy import Objective, ReviewPolicy
+from worker.rules.calibration.recalibrate import Outcome, Recalibration
+from worker.rules.policy import Objective, ReviewPolicy
+from worker.settings.detectors import GAP
 
 # What docs/thresholds.md says of it.
 SENTENCES = 1516

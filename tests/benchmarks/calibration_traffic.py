@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.labelled_scores import FILES, scored_answers
-from worker.calibration.labels import Booleans, Codes, Floats
-from worker.review.policy import Objective, ReviewPolicy
+from worker.rules.calibration.labels import Booleans, Codes, Floats
+from worker.rules.policy import Objective, ReviewPolicy
 
 SHIFT_DAY = 180
 # Of the answers, those with an unsupported sentence: before and after the shift.

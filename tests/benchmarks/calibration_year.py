@@ -11,11 +11,11 @@ from tests.benchmarks.calibration_grades import METHODS, Grade, grade
 from tests.benchmarks.calibration_naive import recalibrate_naively
 from tests.benchmarks.calibration_seeded import keep_seed
 from tests.benchmarks.calibration_traffic import Answers
-from worker.calibration.labels import Floats, LabelledSentence, Population
-from worker.calibration.recalibrate import InForce, Recalibration, recalibrate
-from worker.detectors import GAP
-from worker.review.policy import Objective, ReviewPolicy
-from worker.review.selection import Pace, Reason, expected_weights, select
+from worker.rules.calibration.labels import Floats, LabelledSentence, Population
+from worker.rules.calibration.recalibrate import InForce, Recalibration, recalibrate
+from worker.rules.policy import Objective, ReviewPolicy
+from worker.rules.selection import Pace, Reason, expected_weights, select
+from worker.settings.detectors import GAP
 
 DAYS = 360
 MONTH = 30

@@ -23,8 +23,8 @@ from gasp_core.packaged import PACKAGED_MODEL, resolve_model
 from gasp_core.passes.choice import choose_passes
 from gasp_core.scorer import GroundingScorer
 from schemas.interaction import Interaction
-from worker.detectors import GAP, Detector, choose_detector
-from worker.ingest import exchange_of
+from worker.ingest.settle import exchange_of
+from worker.settings.detectors import GAP, Detector, choose_detector
 
 SAMPLES = Path("worker/samples.jsonl")
 OUTPUT = Path("build/bench/fused.json")

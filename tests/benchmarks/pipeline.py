@@ -27,11 +27,11 @@ from worker.broker.admin import BrokerAdmin, NewTopic
 from worker.broker.sink import RecordSink
 from worker.embedded.broker import embedded_broker
 from worker.embedded.postgres import embedded_postgres
-from worker.logs import configure_logs
+from worker.rules.settlement import Settled
+from worker.runtime.logs import configure_logs
+from worker.runtime.stop import Stop
 from worker.service import Role, run_service
-from worker.settings import Settings, read_settings
-from worker.settlement import Settled
-from worker.stop import Stop
+from worker.settings.settings import Settings, read_settings
 
 SAMPLES = Path("worker/samples.jsonl")
 OUTPUT = Path("build/bench/pipeline.json")

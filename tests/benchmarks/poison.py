@@ -37,9 +37,9 @@ from worker.broker.scan import TopicScan
 from worker.embedded.databases import create_database, drop_database
 from worker.embedded.guarded import free_port
 from worker.embedded.postgres import embedded_postgres
-from worker.logs import configure_logs
-from worker.records import Record
-from worker.settings import read_settings
+from worker.rules.records import Record
+from worker.runtime.logs import configure_logs
+from worker.settings.settings import read_settings
 
 OUTPUT = Path("build/bench/poison.json")
 POISONED_EVERY = 100

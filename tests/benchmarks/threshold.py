@@ -19,7 +19,7 @@ from gasp_core.evaluation.registry import detectors_named
 from gasp_core.evaluation.run import Design, load_models, measure
 from gasp_core.packaged import PACKAGED_MODEL
 from tests.benchmarks.detectors import watch
-from worker.detectors import DETECTOR_NAMES
+from worker.settings.detectors import DETECTOR_NAMES
 
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 

@@ -46,12 +46,12 @@ from worker.embedded.databases import create_database, drop_database
 from worker.embedded.guarded import free_port
 from worker.embedded.postgres import embedded_postgres
 from worker.embedded.programs import major_version
-from worker.logs import configure_logs
-from worker.metrics import Stage
+from worker.rules.settlement import Settled
+from worker.runtime.logs import configure_logs
+from worker.runtime.metrics import Stage
+from worker.runtime.stop import Stop
 from worker.service import Role, run_service
-from worker.settings import Settings, read_settings
-from worker.settlement import Settled
-from worker.stop import Stop
+from worker.settings.settings import Settings, read_settings
 
 OUTPUT = Path("build/bench/throughput.json")
 TOPIC, DEAD_LETTERS, PARTITIONS = "interactions", "dead-letters", 4

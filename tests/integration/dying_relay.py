@@ -8,10 +8,10 @@ import sys
 from typing import Any
 
 from worker.broker.sink import RecordSink
-from worker.instruments import Instruments
 from worker.review.topic import TopicRelay
-from worker.settings import read_settings
-from worker.stop import Stop
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
+from worker.settings.settings import read_settings
 from worker.store import Store, open_store
 
 STEPS: dict[str, type] = {"note_sending": Store, "send": RecordSink, "finish_outbox": Store}

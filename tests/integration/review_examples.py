@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.integration.store_examples import advance, prepared, rows, scored, selected
-from worker.settings import Settings, read_settings
+from worker.settings.settings import Settings, read_settings
 from worker.store import Store
 
 GAPS = [0.9, -0.2, None, 0.05]

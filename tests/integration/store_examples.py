@@ -26,11 +26,11 @@ from gasp_core.grounding import (
 from gasp_core.identity import ScorerIdentity
 from schemas.decoding import Decoded
 from schemas.interaction import Interaction, Passage
-from worker.claims import Claim
-from worker.judge import Threshold, judge
-from worker.records import Record
-from worker.review.selection import Reason, Selected, Selection
-from worker.settlement import Advance, Outcome, Settlement
+from worker.rules.claims import Claim
+from worker.rules.records import Record
+from worker.rules.selection import Reason, Selected, Selection
+from worker.rules.settlement import Advance, Outcome, Settlement
+from worker.rules.verdict import Threshold, judge
 from worker.store import Store
 
 TOPIC = "interactions"

@@ -14,11 +14,11 @@ from gasp_core.grounding import AnswerGrounding, Exchange, Method
 from gasp_core.identity import ScorerIdentity
 from gasp_core.plan import Limits
 from tests.integration.store_examples import IDENTITY, advance, prepared, rows, scored
-from worker.attribution import Attribution
 from worker.errors import ScorerBroken
-from worker.leased import Terms
-from worker.metrics import Metrics
-from worker.scoring import Scoring
+from worker.ingest.scoring import Scoring
+from worker.jobs.attribution import Attribution
+from worker.jobs.leased import Terms
+from worker.runtime.metrics import Metrics
 from worker.store import Store
 
 JOBS = "SELECT state, attempts, lease_owner, last_error, run_after <= now() AS due FROM attribution_jobs"

@@ -37,7 +37,7 @@ from worker.broker.errors import (
 from worker.broker.rebalance import Rebalance
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
-from worker.records import Record
+from worker.rules.records import Record
 
 GroupOn = Callable[..., Group]
 

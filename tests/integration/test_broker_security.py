@@ -25,9 +25,9 @@ from worker.broker.admin import BrokerAdmin, NewTopic, ping
 from worker.broker.errors import BrokerError, BrokerMisconfigured, BrokerUnavailable
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
-from worker.check import _broker, check_setup
-from worker.security import kafka_security
-from worker.settings import read_settings
+from worker.commands.check import _broker, check_setup
+from worker.settings.security import kafka_security
+from worker.settings.settings import read_settings
 
 USER = "auditor"
 PASSWORD = "s3cret-of-the-auditor"

@@ -21,22 +21,22 @@ from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.models import save_model
 from tests.workers import wait_until
-from worker.backoff import Patience
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
-from worker.claims import Claim, Position
-from worker.consume import Consumer
-from worker.dead_letters import DeadLetters
-from worker.detectors import GAP
-from worker.engine import Engine
-from worker.ingest import Ingest
-from worker.instruments import Instruments
-from worker.placement import Placement
-from worker.records import Record
-from worker.scoring import Scoring
+from worker.ingest.consume import Consumer
+from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.placement import Placement
+from worker.ingest.scoring import Scoring
+from worker.ingest.settle import Ingest
+from worker.rules.claims import Claim, Position
+from worker.rules.records import Record
+from worker.rules.settlement import Advance, Outcome, Settled, Settlement
+from worker.runtime.backoff import Patience
+from worker.runtime.engine import Engine
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
 from worker.service import register
-from worker.settlement import Advance, Outcome, Settled, Settlement
-from worker.stop import Stop
+from worker.settings.detectors import GAP
 from worker.store import Store
 
 MESSAGES = 12

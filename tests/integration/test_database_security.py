@@ -15,7 +15,7 @@ from migrations.upgrade import head_revision, upgrade
 from tests.certificates import CLIENT, KEY_PASSWORD
 from tests.tls_postgres import PASSWORD, USER, NoTlsError, TlsPostgres, tls_postgres
 from tests.workers import WORKER
-from worker.check import check_setup
+from worker.commands.check import check_setup
 from worker.store import StoreNotReady, open_store
 
 WRONG_PASSWORD = "wr0ng-and-still-private"

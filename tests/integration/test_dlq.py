@@ -20,12 +20,12 @@ from worker.broker.errors import BrokerUnavailable
 from worker.broker.scan import TopicScan
 from worker.broker.sink import RecordSink
 from worker.cli import app, main
-from worker.dead_letters import DeadLetters
 from worker.dlq.letters import only_letters
 from worker.dlq.originals import Obstacle
 from worker.dlq.replay import Homes, Message, Sender, Tally
-from worker.records import Record
-from worker.settlement import Outcome, Settlement
+from worker.ingest.dead_letters import DeadLetters
+from worker.rules.records import Record
+from worker.rules.settlement import Outcome, Settlement
 
 MAX_MESSAGE_BYTES = 10_000
 LARGE = b"x" * 20_000

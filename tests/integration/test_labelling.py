@@ -20,20 +20,20 @@ from tests.brokers import Broker
 from tests.integration.label_examples import ASKED, answered, asked, consensus, held, label, task_state
 from tests.integration.store_examples import rows
 from tests.workers import wait_until
-from worker.backoff import Patience
 from worker.broker.scan import TopicScan
 from worker.broker.sink import RecordSink
-from worker.claims import Claim
-from worker.dead_letters import DeadLetters
-from worker.instruments import Instruments
-from worker.records import Record
+from worker.ingest.dead_letters import DeadLetters
 from worker.review.intake import LabelIntake
-from worker.review.label_settlement import LabelSettlement
 from worker.review.labelling import labelling
+from worker.rules.claims import Claim
+from worker.rules.label_settlement import LabelSettlement
+from worker.rules.records import Record
+from worker.rules.settlement import Advance, Settled
+from worker.runtime.backoff import Patience
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
 from worker.service import Role, run_service
-from worker.settings import Settings
-from worker.settlement import Advance, Settled
-from worker.stop import Stop
+from worker.settings.settings import Settings
 from worker.store import Store
 
 LEDGER = "SELECT outcome, reason, detail FROM ledger WHERE topic = %(topic)s ORDER BY record_offset"

@@ -20,14 +20,14 @@ from migrations.errors import MigrationError
 from migrations.upgrade import _config, _locked, downgrade, head_revision, upgrade
 from tests.bars import bar
 from tests.integration.store_examples import advance, attributed, prepared, rows, scored, selected
-from worker.claims import GapReason
 from worker.embedded.databases import drop_database
-from worker.review.allowance import UsualDay
-from worker.review.policy import DEFAULT_POLICY, Objective
-from worker.schema import require_current_schema
-from worker.second_opinion.opinion import Label
-from worker.settlement import Outcome
+from worker.rules.allowance import UsualDay
+from worker.rules.claims import GapReason
+from worker.rules.opinion import Label
+from worker.rules.policy import DEFAULT_POLICY, Objective
+from worker.rules.settlement import Outcome
 from worker.store import Store, StoreNotReady, open_store
+from worker.store.schema import require_current_schema
 from worker.store.tables import METADATA
 
 _OBJECTS = """

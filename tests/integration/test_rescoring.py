@@ -19,15 +19,15 @@ from schemas.interaction import Interaction
 from tests.exchanges import exchange
 from tests.integration.store_examples import OCCURRED_AT, advance, claim, record, rows
 from tests.models import save_model
-from worker.detectors import GAP
 from worker.errors import ScorerBroken
-from worker.ingest import exchange_of
-from worker.judge import judge
-from worker.leased import Terms
-from worker.metrics import Metrics
-from worker.rescoring import Rescoring
-from worker.scoring import Scoring
-from worker.settlement import Outcome, Settlement
+from worker.ingest.scoring import Scoring
+from worker.ingest.settle import exchange_of
+from worker.jobs.leased import Terms
+from worker.jobs.rescoring import Rescoring
+from worker.rules.settlement import Outcome, Settlement
+from worker.rules.verdict import judge
+from worker.runtime.metrics import Metrics
+from worker.settings.detectors import GAP
 from worker.store import Backlog, Store
 from worker.store.rescoring import History
 

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from tests.integration.store_examples import FLAG_BELOW, OTHER_IDENTITY, advance, prepared, rows, scored, selected
 from tests.integration.test_store_retention import age
+from worker.commands.review import review
 from worker.errors import Stopped
-from worker.review.allowance import Allowance, UsualDay
-from worker.review.commands import review
 from worker.review.pacing import review_paces, usual_day
-from worker.review.policy import DEFAULT_POLICY, Objective
+from worker.rules.allowance import Allowance, UsualDay
+from worker.rules.policy import DEFAULT_POLICY, Objective
 from worker.store import Store
 from worker.store.paces import Traffic
 
@@ -138,7 +138,7 @@ def gasp(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     """Runs ``gasp-worker review policy`` with arguments; gives what it prints."""
     monkeypatch.setenv("GASP_DATABASE_URL", database_url)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
-    monkeypatch.setattr("worker.review.commands.configure_logs", lambda _: None)
+    monkeypatch.setattr("worker.commands.review.configure_logs", lambda _: None)
 
     def run(*arguments: str, status: int = 0) -> str:
         done = CliRunner().invoke(review, ["policy", *arguments])

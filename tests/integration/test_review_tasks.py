@@ -28,23 +28,23 @@ from tests.integration.store_examples import (
 )
 from tests.integration.test_store_retention import age
 from tests.soak.scorer import IDENTITY, SoakScorer
-from worker.backoff import Patience
 from worker.broker.sink import RecordSink
-from worker.calibration.curve import Curve
-from worker.dead_letters import DeadLetters
-from worker.detectors import GAP
-from worker.ingest import Ingest
-from worker.instruments import Instruments
-from worker.leased import Terms
-from worker.records import Record
-from worker.rescoring import Rescoring
-from worker.retention import apply_retention
-from worker.review.allowance import UsualDay
-from worker.review.policy import DEFAULT_POLICY, ReviewPolicy
-from worker.review.selection import Pace, Reason, Selection, select
-from worker.scoring import Scoring
-from worker.settlement import Outcome, Settled
-from worker.stop import Stop
+from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.scoring import Scoring
+from worker.ingest.settle import Ingest
+from worker.jobs.leased import Terms
+from worker.jobs.rescoring import Rescoring
+from worker.jobs.retention import apply_retention
+from worker.rules.allowance import UsualDay
+from worker.rules.calibration.curve import Curve
+from worker.rules.policy import DEFAULT_POLICY, ReviewPolicy
+from worker.rules.records import Record
+from worker.rules.selection import Pace, Reason, Selection, select
+from worker.rules.settlement import Outcome, Settled
+from worker.runtime.backoff import Patience
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
+from worker.settings.detectors import GAP
 from worker.store import Store
 from worker.store.rescoring import History
 from worker.store.retention import Period

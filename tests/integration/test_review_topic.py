@@ -20,11 +20,11 @@ from tests.workers import wait_until
 from worker.broker.admin import BrokerAdmin, NewTopic
 from worker.broker.errors import BrokerUnavailable
 from worker.broker.scan import TopicScan
-from worker.instruments import Instruments
-from worker.records import Record
 from worker.review.topic import TopicRelay
+from worker.rules.records import Record
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
 from worker.service import Role, run_service
-from worker.stop import Stop
 from worker.store import Store
 from worker.store.review_tasks import REMOVED
 

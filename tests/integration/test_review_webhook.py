@@ -24,10 +24,10 @@ from tests.integration.review_examples import (
     review_settings,
 )
 from tests.integration.store_examples import rows
-from worker.instruments import Instruments
 from worker.review import webhook
 from worker.review.webhook import WebhookRelay
-from worker.stop import Stop
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
 from worker.store import Store
 
 WAITS_S = "SELECT extract(epoch FROM run_after - now())::double precision AS s FROM outbox"

@@ -32,18 +32,18 @@ from tests.integration.store_examples import (
 )
 from worker.embedded.databases import create_database, drop_database, psql_command
 from worker.embedded.programs import run
-from worker.judge import judge
-from worker.retention import apply_retention
+from worker.jobs.retention import apply_retention
 from worker.review.pacing import review_paces
-from worker.review.policy import DEFAULT_POLICY
-from worker.schema import require_current_schema
-from worker.second_opinion.opinion import Label, Opinion
+from worker.rules.opinion import Label, Opinion
+from worker.rules.policy import DEFAULT_POLICY
+from worker.rules.verdict import judge
 from worker.store import Store, StoreNotReady, open_store
 from worker.store.calibration_runs import CalibrationRun
 from worker.store.outbox import Take, TopicEnds
 from worker.store.rescoring import History
 from worker.store.retention import Period
 from worker.store.revisions import Judged
+from worker.store.schema import require_current_schema
 from worker.store.thresholds import Proposal
 
 ROLES_FILE = Path(__file__).parents[2] / "deploy" / "sql" / "roles.sql"

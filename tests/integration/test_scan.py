@@ -14,7 +14,7 @@ from worker.broker.errors import BrokerUnavailable, RecordsUnreadable, TopicMiss
 from worker.broker.scan import TopicScan
 from worker.broker.sink import RecordSink
 from worker.broker.unreadable import Gap
-from worker.records import Record
+from worker.rules.records import Record
 
 KIB = 1024
 # Nothing listens there: the port is reserved and never given out.

@@ -15,9 +15,9 @@ from tests.integration.store_examples import rows
 from tests.integration.tick_claimant import BEGINNINGS, PERIOD_S, TICKS
 from tests.workers import wait_until
 from worker.errors import Stopped
-from worker.schedule import Runner, scheduled_jobs
+from worker.jobs.schedule import Runner, scheduled_jobs
+from worker.jobs.ticks import Job, every
 from worker.store import Store, open_store
-from worker.ticks import Job, every
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 RUNS = "SELECT scheduled_for, owner, outcome, detail FROM job_runs ORDER BY scheduled_for"

@@ -21,14 +21,14 @@ from tests.integration.store_examples import IDENTITY, advance, attributed, prep
 from tests.second_opinions import Answer, Endpoint, endpoint, judging, save_classifier
 from tests.workers import wait_until
 from worker.errors import SettingsError
-from worker.instruments import Instruments
-from worker.retention import apply_retention
+from worker.jobs.retention import apply_retention
+from worker.rules.opinion import Label, Opinion
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
 from worker.second_opinion import asking
 from worker.second_opinion.asking import Asking
 from worker.second_opinion.opened import Workplace, second_opinions
-from worker.second_opinion.opinion import Label, Opinion
 from worker.service import Role, run_service
-from worker.stop import Stop
 from worker.store import Store
 from worker.store.opinions import REMOVED
 from worker.store.retention import Period

@@ -22,9 +22,9 @@ from tests.integration.label_examples import (
     withdrawal,
 )
 from tests.integration.store_examples import TOPIC, advance, prepared, record, rows, scored
-from worker.review.agreement import agreements
-from worker.review.label_settlement import LabelSettlement
-from worker.settlement import Outcome
+from worker.rules.agreement import agreements
+from worker.rules.label_settlement import LabelSettlement
+from worker.rules.settlement import Outcome
 from worker.store import Store
 from worker.store.labels import LabelOutcome
 

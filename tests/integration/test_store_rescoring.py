@@ -24,8 +24,8 @@ from tests.integration.store_examples import (
     scores_of,
 )
 from tests.workers import wait_until
-from worker.judge import judge
-from worker.settlement import Settlement
+from worker.rules.settlement import Settlement
+from worker.rules.verdict import judge
 from worker.store import Backlog, RescoreJob, Store
 from worker.store.rescoring import History, Portion
 from worker.store.revisions import Judged

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.integration.store_examples import scored
-from worker.judge import Threshold
+from worker.rules.verdict import Threshold
 from worker.store.revisions import ContentKey, StoredRevision, keyed, plan_revisions
 
 THRESHOLD = Threshold(1, None, 1, 0.1, 0.5, "seeded", datetime(2026, 1, 1, tzinfo=UTC))

@@ -29,7 +29,7 @@ from tests.integration.store_examples import (
     scored,
     skipped,
 )
-from worker.settlement import Outcome, Settled, Settlement
+from worker.rules.settlement import Outcome, Settled, Settlement
 from worker.store import Store, StoreRejected, open_store
 from worker.store.interactions import stored_revisions
 from worker.store.revisions import ContentKey, StoredRevision

@@ -18,7 +18,7 @@ from tests.integration.store_examples import (
     scored,
     skipped,
 )
-from worker.settlement import Outcome
+from worker.rules.settlement import Outcome
 from worker.store import SentenceRow, Store
 
 

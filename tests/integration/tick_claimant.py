@@ -7,9 +7,9 @@ import sys
 from datetime import UTC, datetime, time, timedelta
 from functools import partial
 
-from worker.schedule import Runner
+from worker.jobs.schedule import Runner
+from worker.jobs.ticks import Job, Schedule, daily, every
 from worker.store import open_store
-from worker.ticks import Job, Schedule, daily, every
 
 PERIOD_S = 600
 TICKS = 250

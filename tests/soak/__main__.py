@@ -20,7 +20,7 @@ from tests.soak import report
 from tests.soak.run import Plan, Soak
 from tests.soak.sabotage import Sabotage
 from tests.soak.schedule import Wanted
-from worker.logs import configure_logs
+from worker.runtime.logs import configure_logs
 
 
 def main(

@@ -15,7 +15,7 @@ from tests.soak.database import Step
 from tests.soak.expectation import Expectation, Place, Revision
 from tests.soak.messages import FRAGMENTS
 from tests.soak.scorer import grounding
-from worker.records import Record
+from worker.rules.records import Record
 from worker.store.verdicts import _support
 
 Rows = Sequence[Mapping[str, Any]]

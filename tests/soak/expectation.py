@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tests.soak.messages import Kind, Message, number_of
-from worker.records import Record
+from worker.rules.records import Record
 
 Place = tuple[int, int]
 """Partition and offset."""

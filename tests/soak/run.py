@@ -26,8 +26,8 @@ from tests.soak.sabotage import Sabotage
 from tests.soak.schedule import Blow, Wanted, schedule
 from worker.broker.admin import BrokerAdmin, NewTopic
 from worker.broker.scan import TopicScan
-from worker.records import Record
-from worker.topics import MESSAGE_FRAME_BYTES
+from worker.ingest.topics import MESSAGE_FRAME_BYTES
+from worker.rules.records import Record
 
 TOPIC, DEAD_LETTER_TOPIC, TASKS_TOPIC = "soak", "soak-dead-letters", "soak-review-tasks"
 LEAVE_DEADLINE_S = 60.0

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, update
 
-from worker.dead_letters import DeadLetters
-from worker.settlement import Advance, Outcome, Settled, Settlement
+from worker.ingest.dead_letters import DeadLetters
+from worker.rules.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import Store, offsets
 from worker.store import settle as settling
 from worker.store.engine import transaction

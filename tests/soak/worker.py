@@ -19,9 +19,9 @@ from tests.soak.sabotage import Sabotage, sabotage
 from tests.soak.scorer import SoakScorer
 from worker.cli import stop_on_signals
 from worker.errors import Stopped
-from worker.logs import configure_logs
+from worker.runtime.logs import configure_logs
 from worker.service import Role, run_service
-from worker.settings import read_settings
+from worker.settings.settings import read_settings
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from schemas.review_label import Label
-from worker.review.agreement import Agreement, Vote, agreements, is_bad, krippendorff_alpha
+from worker.rules.agreement import Agreement, Vote, agreements, is_bad, krippendorff_alpha
 
 # Four observers, twelve units, five values, data missing: "Computing Krippendorff's Alpha-Reliability" (2011), part C.
 OBSERVERS = (

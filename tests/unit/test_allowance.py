@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tests.unit.test_judge import DEFAULT
-from worker.judge import judge
-from worker.review.allowance import Allowance, UsualDay
-from worker.review.chooser import Chooser
 from worker.review.pacing import LEAST_SPREAD_NATS, usual_day
-from worker.review.policy import DEFAULT_POLICY
-from worker.review.selection import LEAST_DENSITY, Pace, Reason, select
+from worker.rules.allowance import Allowance, UsualDay
+from worker.rules.chooser import Chooser
+from worker.rules.policy import DEFAULT_POLICY
+from worker.rules.selection import LEAST_DENSITY, Pace, Reason, select
+from worker.rules.verdict import judge
 
 POLICY = replace(DEFAULT_POLICY, daily_sentences=10, sampled_share=0.4, reviewers=2)
 # One sentence far below the threshold, one just above it.

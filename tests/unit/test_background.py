@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from worker.background import Background
 from worker.errors import Stopped
-from worker.stop import Stop
+from worker.runtime.background import Background
+from worker.runtime.stop import Stop
 
 DEADLINE_S = 10.0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from worker import backoff
-from worker.backoff import LONGEST_PAUSE_S, Patience, pause_s
 from worker.broker.errors import BrokerMisconfigured, BrokerUnavailable
 from worker.errors import Stopped
-from worker.instruments import Instruments
-from worker.stop import Stop
+from worker.runtime import backoff
+from worker.runtime.backoff import LONGEST_PAUSE_S, Patience, pause_s
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
 from worker.store import StoreUnavailable
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from worker.calibration.curve import Curve
-from worker.calibration.labels import LabelledSentence, Population
+from worker.rules.calibration.curve import Curve
+from worker.rules.calibration.labels import LabelledSentence, Population
 
 FLAT = Curve((0.0,), (0.5,))
 

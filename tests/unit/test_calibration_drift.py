@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.unit.test_calibration_data import made_up
-from worker.calibration.drift import freshest, population_stability, prior_drift
-from worker.calibration.labels import LabelledSentence, sample_of
+from worker.rules.calibration.drift import freshest, population_stability, prior_drift
+from worker.rules.calibration.labels import LabelledSentence, sample_of
 
 
 def shifted() -> list[LabelledSentence]:

@@ -13,9 +13,9 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from tests.unit.test_calibration_data import labels, made_up
-from worker.calibration.curve import Curve
-from worker.calibration.fit import Kind, blended, curve, fit, folds
-from worker.calibration.labels import sample_of
+from worker.rules.calibration.curve import Curve
+from worker.rules.calibration.fit import Kind, blended, curve, fit, folds
+from worker.rules.calibration.labels import sample_of
 
 NOBODY = sample_of([])
 

@@ -12,9 +12,9 @@ from scipy.stats import binomtest, gamma
 from sklearn.metrics import precision_score, recall_score
 
 from tests.unit.test_calibration_data import FLAT, labels, made_up
-from worker.calibration.estimate import Estimates, below_and_above, estimate, total
-from worker.calibration.interval import Total, share
-from worker.calibration.labels import Floats, sample_of
+from worker.rules.calibration.estimate import Estimates, below_and_above, estimate, total
+from worker.rules.calibration.interval import Total, share
+from worker.rules.calibration.labels import Floats, sample_of
 
 
 def of(*labels_: tuple[float, bool, float, int]) -> tuple[Estimates, Floats]:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from tests.unit.test_calibration_data import labels, made_up, population, traffic
-from worker.calibration.curve import Curve
-from worker.calibration.guards import MAX_STEP, is_worse, limited
-from worker.calibration.labels import LabelledSentence, Population
-from worker.calibration.recalibrate import InForce, Outcome, Recalibration, recalibrate
-from worker.review.policy import DEFAULT_POLICY, Objective, ReviewPolicy
+from worker.rules.calibration.curve import Curve
+from worker.rules.calibration.guards import MAX_STEP, is_worse, limited
+from worker.rules.calibration.labels import LabelledSentence, Population
+from worker.rules.calibration.recalibrate import InForce, Outcome, Recalibration, recalibrate
+from worker.rules.policy import DEFAULT_POLICY, Objective, ReviewPolicy
 
 IN_FORCE = InForce(0.4, 0.4)
 TRAFFIC = population()

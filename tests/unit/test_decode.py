@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from schemas.dead_letter import MAX_DETAIL_CHARS, RejectReason
 from schemas.decoding import Decoded, Rejected, decode_payload
 from tests.fixtures.bad_inputs import ANSWER, BAD_INPUTS, MAX_MESSAGE_BYTES, PASSAGE, BadInput, encode, row
-from worker.decode import decode
-from worker.records import Record
+from worker.ingest.decode import decode
+from worker.rules.records import Record
 
 RECEIVED_AT = datetime(2026, 11, 30, tzinfo=UTC)
 SECRET = "the-patient-is-called-Brellow"

@@ -16,12 +16,12 @@ import yaml
 from typer.core import TyperGroup
 
 from worker.cli import app
-from worker.health import Readiness, serve_health
-from worker.metrics import Metrics
-from worker.settings import PREFIX, Settings
-from worker.stop import GRACE_S
+from worker.runtime.health import Readiness, serve_health
+from worker.runtime.metrics import Metrics
+from worker.runtime.stop import GRACE_S
+from worker.runtime.watchdog import Liveness
+from worker.settings.settings import PREFIX, Settings
 from worker.store.tables import METADATA
-from worker.watchdog import Liveness
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -9,8 +9,8 @@ from gasp_core.grounding import Exchange, Passage
 from gasp_core.identity import ScorerIdentity
 from gasp_core.model import LanguageModel
 from gasp_core.scorer import GroundingScorer
-from worker.detectors import DETECTOR_NAMES, GAP, JSD, choose_detector
 from worker.errors import SettingsError
+from worker.settings.detectors import DETECTOR_NAMES, GAP, JSD, choose_detector
 
 KNOWN = shipped_fused().scorers[0]
 OTHER = ScorerIdentity("Other-7B", "abc", "bfloat16", "plain-1", "gasp-2")

@@ -17,12 +17,13 @@ from worker.broker.sink import Place
 from worker.broker.unreadable import Gap
 from worker.dlq.letters import Letter, Stranger, read_letter
 from worker.dlq.originals import Obstacle, Originals
-from worker.dlq.page import letter_json, letter_line, letter_page, visible
+from worker.dlq.page import letter_json, letter_line, letter_page
 from worker.dlq.replay import Message, Replayer, Tally, newest_letters, replay_letters
 from worker.dlq.selection import Selection
 from worker.dlq.summary import MAX_KINDS, OTHER_DETAILS, summarize
-from worker.moment import parse_moment
-from worker.records import Record
+from worker.rules.records import Record
+from worker.terminal.times import parse_time
+from worker.terminal.visible import visible
 
 MORNING = datetime(2026, 11, 30, 3, tzinfo=UTC)
 TRACE = (("trace", b"7f"),)
@@ -111,13 +112,13 @@ def test_a_selection_means_the_letters_that_meet_all_of_it(selection: Selection,
     ],
 )
 def test_a_time_without_a_zone_is_utc(text: str, moment: datetime) -> None:
-    assert parse_moment(text) == moment
+    assert parse_time(text) == moment
 
 
 @pytest.mark.parametrize("text", ["yesterday", "", "1764471600000", "0001-01-01T00:00+14:00"])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
-        parse_moment(text)
+        parse_time(text)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from worker.engine import Engine, ShareLedger
+from worker.runtime.engine import Engine, ShareLedger
 
 WAIT_S = 10.0
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.workers import wait_until
-from worker import health
 from worker.errors import SettingsError
-from worker.health import CLIENT_TIMEOUT_S, MAX_CONNECTIONS, MAX_HEAD_BYTES, Readiness, serve_health
-from worker.metrics import Metrics
-from worker.watchdog import Liveness
+from worker.runtime import health
+from worker.runtime.health import CLIENT_TIMEOUT_S, MAX_CONNECTIONS, MAX_HEAD_BYTES, Readiness, serve_health
+from worker.runtime.metrics import Metrics
+from worker.runtime.watchdog import Liveness
 
 HOST = "127.0.0.1"
 DEADLINE_S = 30.0

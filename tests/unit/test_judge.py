@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from worker.calibration.curve import Curve
-from worker.judge import Threshold, judge, threshold_for
+from worker.rules.calibration.curve import Curve
+from worker.rules.verdict import Threshold, judge, threshold_for
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DEFAULT = Threshold(1, None, 1, flag_below=0.3, attribute_below=0.5, learned_from="seeded", activated_at=NOW)

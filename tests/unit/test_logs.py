@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from worker.logs import configure_logs
+from worker.runtime.logs import configure_logs
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.registry import Collector
 
-from worker.metrics import Metrics
-from worker.settings import PREFIX, Settings
-from worker.watchdog import WEDGED_STATUS
+from worker.runtime.metrics import Metrics
+from worker.runtime.watchdog import WEDGED_STATUS
+from worker.settings.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text("utf-8")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from worker.calibration.curve import Curve
-from worker.calibration.labels import LabelledSentence, sample_of
 from worker.report.quality import quality, reliability
+from worker.rules.calibration.curve import Curve
+from worker.rules.calibration.labels import LabelledSentence, sample_of
 
 LIKELY = Curve((0.0, 1.0), (0.8, 0.2))
 

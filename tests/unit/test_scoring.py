@@ -14,8 +14,8 @@ from gasp_core.passes.plain import PlainPasses
 from gasp_core.plan import Limits, Plan
 from gasp_core.scorer import GroundingScorer
 from worker.errors import ScorerBroken, ScorerUnavailable
-from worker.metrics import Metrics
-from worker.scoring import Scoring, Unscorable
+from worker.ingest.scoring import Scoring, Unscorable
+from worker.runtime.metrics import Metrics
 
 
 class CrampedPasses(PlainPasses):
@@ -82,7 +82,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(tiny_model: LanguageM
 def test_an_exchange_that_does_not_fit_alone_is_cut_and_says_how_much(
     tiny_model: LanguageModel, passes: CrampedPasses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.scoring.SHORTER_CONTEXTS", (64, 16))
+    monkeypatch.setattr("worker.ingest.scoring.SHORTER_CONTEXTS", (64, 16))
     metrics = Metrics()
     passes.room_tokens = 180
     small, large = exchange(1), exchange(2, sentences=6)
@@ -98,7 +98,7 @@ def test_an_exchange_that_does_not_fit_alone_is_cut_and_says_how_much(
 def test_an_exchange_that_fits_in_no_way_is_refused_and_its_neighbours_are_scored(
     tiny_model: LanguageModel, passes: CrampedPasses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.scoring.SHORTER_CONTEXTS", (64,))
+    monkeypatch.setattr("worker.ingest.scoring.SHORTER_CONTEXTS", (64,))
     metrics = Metrics()
     long_answer = Exchange("When?", exchange(1).passages, "It opens at nine. " * 24)
     passes.room_tokens = 250

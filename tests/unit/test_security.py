@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from worker.broker.client import connection_settings
 from worker.broker.connections import PlainTransport, TlsWantedError, hung_up, lasting_fault
 from worker.errors import SettingsError
-from worker.security import UNSECURED, kafka_security, security_warning
-from worker.settings import Settings, read_settings
+from worker.settings.security import UNSECURED, kafka_security, security_warning
+from worker.settings.settings import Settings, read_settings
 
 NEEDED = {"database_url": "postgresql://h/d", "kafka_bootstrap_servers": "h:1"}
 LOGIN = {

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.review.policy import DEFAULT_POLICY, Objective
-from worker.review.selection import Pace, Reason, expected_weights, select, selection_probabilities
+from worker.rules.policy import DEFAULT_POLICY, Objective
+from worker.rules.selection import Pace, Reason, expected_weights, select, selection_probabilities
 
 PACE = Pace(30, 0, 60.0, 20, 0, 100.0, spread=0.5)
 GAPS = st.floats(-5, 8)

@@ -8,7 +8,7 @@ import pytest
 
 from worker.errors import SettingsError
 from worker.service import load_scorer
-from worker.settings import read_settings
+from worker.settings.settings import read_settings
 
 
 @pytest.mark.parametrize(

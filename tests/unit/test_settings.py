@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from worker.errors import SettingsError
-from worker.settings import read_settings
+from worker.settings.settings import read_settings
 
 GOOD = {"GASP_DATABASE_URL": "postgresql://auditor:s3cret@db/gasp", "GASP_KAFKA_BOOTSTRAP_SERVERS": "broker:9092"}
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 import time
 
-from worker.stop import Stop
+from worker.runtime.stop import Stop
 
 
 def test_the_whole_grace_is_left_until_a_stop_is_asked_for_and_then_it_runs_out() -> None:

@@ -13,16 +13,16 @@ import psutil
 import pytest
 
 from tests.workers import wait_until
-from worker.watchdog import Liveness
+from worker.runtime.watchdog import Liveness
 
 DEADLINE_S = 60.0
 
 # What the processes below have in common. Whoever is called "poll" has half a second.
 BEGINNING = """
 import ctypes, os, sys, threading, time
-from worker import watchdog
-from worker.logs import configure_logs
-from worker.watchdog import Liveness, Watchdog
+from worker.runtime import watchdog
+from worker.runtime.logs import configure_logs
+from worker.runtime.watchdog import Liveness, Watchdog
 
 class Counting(Liveness):
     looks = 0

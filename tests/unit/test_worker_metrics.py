@@ -12,10 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gasp_core.grounding import AnswerSkip
 from schemas.dead_letter import RejectReason
-from worker.claims import GapReason, OffsetGap
-from worker.judge import Threshold
-from worker.metrics import MemoryStep, Metrics, Stage
-from worker.settlement import Outcome, Settled
+from worker.rules.claims import GapReason, OffsetGap
+from worker.rules.settlement import Outcome, Settled
+from worker.rules.verdict import Threshold
+from worker.runtime.metrics import MemoryStep, Metrics, Stage
 from worker.store import Backlog
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)

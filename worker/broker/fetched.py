@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from worker.records import Record
+from worker.rules.records import Record
 
 
 def record_of(fetched: Any) -> Record:  # noqa: ANN401 - kafka-python's ConsumerRecord

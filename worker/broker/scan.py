@@ -13,7 +13,7 @@ from worker.broker.client import AWAY, broker_error, connection_settings, is_und
 from worker.broker.errors import BrokerUnavailable, RecordsUnreadable
 from worker.broker.fetched import record_of
 from worker.broker.unreadable import Gap, find_unreadable
-from worker.records import Record
+from worker.rules.records import Record
 
 # How long a broker may say nothing before the scan is given up.
 STALL_TIMEOUT_S = 15.0

@@ -20,7 +20,7 @@ from worker.broker.errors import RecordsUnreadable
 from worker.broker.fetched import record_of
 from worker.broker.rebalance import Listener, Ownership, Rebalance, keep_join
 from worker.broker.unreadable import find_unreadable
-from worker.records import Record
+from worker.rules.records import Record
 
 QUESTION_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 3.0

@@ -14,10 +14,10 @@ import typer
 from schemas.dead_letter import RejectReason
 from worker.dlq.selection import Selection
 from worker.errors import InputFileError
-from worker.logs import configure_logs
-from worker.moment import moment
-from worker.security import kafka_security
-from worker.settings import Settings, read_settings
+from worker.runtime.logs import configure_logs
+from worker.settings.security import kafka_security
+from worker.settings.settings import Settings, read_settings
+from worker.terminal.times import time_option
 
 if TYPE_CHECKING:
     # These import kafka, which the other commands can spare.
@@ -42,9 +42,11 @@ def _place(text: str) -> tuple[int, int]:
 
 Reasons = Annotated[list[RejectReason] | None, typer.Option("--reason", help="Rejected for this; may be repeated.")]
 Since = Annotated[
-    datetime | None, typer.Option(parser=moment, metavar="TIME", help="Rejected then or later; UTC if no zone.")
+    datetime | None, typer.Option(parser=time_option, metavar="TIME", help="Rejected then or later; UTC if no zone.")
 ]
-Until = Annotated[datetime | None, typer.Option(parser=moment, metavar="TIME", help="Rejected before; UTC if no zone.")]
+Until = Annotated[
+    datetime | None, typer.Option(parser=time_option, metavar="TIME", help="Rejected before; UTC if no zone.")
+]
 Topic = Annotated[str | None, typer.Option(help="The topic that the message lay in.")]
 Partition = Annotated[int | None, typer.Option(min=0, help="The partition that the message lay in.")]
 Offset = Annotated[int | None, typer.Option(min=0, help="The offset that the message lay at.")]
@@ -184,7 +186,7 @@ def _replay(
 def _send(settings: Settings, letters: Iterator[Letter], replayer: Replayer, tally: Tally, limit: int | None) -> None:
     from worker.broker.sink import RecordSink
     from worker.dlq.replay import Sender, replay_letters
-    from worker.topics import MESSAGE_FRAME_BYTES
+    from worker.ingest.topics import MESSAGE_FRAME_BYTES
 
     opened = RecordSink(
         settings.kafka_bootstrap_servers,

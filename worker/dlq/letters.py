@@ -10,7 +10,7 @@ from schemas.errors import NotADeadLetter
 from schemas.replay import Replay, without_history
 from worker.broker.sink import Place
 from worker.broker.unreadable import Gap
-from worker.records import Record
+from worker.rules.records import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from schemas.dead_letter import DeadLetter, RejectReason
 from worker.broker.errors import RecordsUnreadable, TopicMissing
 from worker.broker.scan import TopicScan
 from worker.dlq.letters import Letter
-from worker.records import Record
+from worker.rules.records import Record
 
 
 class Obstacle(StrEnum):

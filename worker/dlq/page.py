@@ -11,6 +11,7 @@ from worker.dlq.letters import Letter, Stranger
 from worker.dlq.originals import Obstacle
 from worker.dlq.replay import Tally
 from worker.dlq.summary import Count, Kind
+from worker.terminal.visible import visible
 
 LETTER_HEAD = f"{'place':>9}  {'rejected':<20}  {'reason':<20}  {'bytes':>9}  {'value':<9}  replays  original: detail"
 SUMMARY_HEAD = f"{'letters':>9}  {'first':<20}  {'last':<20}  {'example':>9}  reason: detail"
@@ -86,16 +87,6 @@ def letter_page(letter: Letter, value: bytes | Obstacle | None, max_chars: int) 
 def original_place(letter: Letter) -> Place:
     """Where the message lay when it was rejected."""
     return Place(letter.facts.topic, letter.facts.partition, letter.facts.offset)
-
-
-def visible(text: str, keep: str = "") -> str:
-    """``text`` with everything that is not printed, or that turns the direction of what is, as an escape.
-
-    So no colour, no moved cursor and no second line comes out of it, unless ``keep`` names its character.
-    """
-    return "".join(
-        char if char.isprintable() or char in keep else char.encode("unicode_escape").decode() for char in text
-    )
 
 
 def _value_lines(value: bytes | Obstacle | None, max_chars: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from worker.broker.scan import TopicScan
 from worker.broker.unreadable import Gap
-from worker.records import Record
+from worker.rules.records import Record
 
 
 def with_bar(label: str, scan: TopicScan, *, shown: bool = True) -> Generator[Record | Gap, None, None]:

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from worker.errors import InputFileError
-from worker.logs import configure_logs
-from worker.moment import moment
-from worker.settings import read_settings
+from worker.runtime.logs import configure_logs
+from worker.settings.settings import read_settings
+from worker.terminal.times import time_option
 
 MAX_DAYS = 3_650
 
@@ -20,7 +20,7 @@ MAX_DAYS = 3_650
 def parse_since(text: str) -> datetime:
     """So many days ago, as in ``30d``, or a time in ISO 8601. Raises typer.BadParameter."""
     days = re.fullmatch(r"([1-9]\d{0,3})d", text.strip())
-    since = moment(text) if days is None else datetime.now(UTC) - timedelta(days=int(days[1]))
+    since = time_option(text) if days is None else datetime.now(UTC) - timedelta(days=int(days[1]))
     if not datetime.now(UTC) - timedelta(days=MAX_DAYS) <= since < datetime.now(UTC):
         raise typer.BadParameter("it must lie in the past, and not more than ten years ago")
     return since

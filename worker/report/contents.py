@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from worker.errors import WorkerError
-from worker.judge import Threshold, threshold_for
 from worker.report.quality import Quality, quality
-from worker.rescore_command import choose_scorer
+from worker.rules.verdict import Threshold, threshold_for
 from worker.store import Store
 from worker.store.report import Found, Subject
+from worker.store.scorers import choose_scorer
 
 # Of an unknown app, so many known ones are named.
 NAMED_APPS = 20

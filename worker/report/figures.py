@@ -13,9 +13,9 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from worker.calibration.interval import Interval
-from worker.calibration.labels import Booleans, Floats
 from worker.report.quality import Bin, Quality
+from worker.rules.calibration.interval import Interval
+from worker.rules.calibration.labels import Booleans, Floats
 from worker.store.queue_days import Day
 
 # Told apart by everybody, and on paper without colours by their lightness.

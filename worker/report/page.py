@@ -7,10 +7,10 @@ from datetime import datetime
 from html import escape
 from math import isnan
 
-from worker.calibration.interval import Interval
 from worker.report import figures
 from worker.report.contents import Contents
 from worker.report.quality import Quality
+from worker.rules.calibration.interval import Interval
 from worker.store.report import Change, Lowest, Run
 
 _STYLE = """

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from worker.calibration.curve import Curve
-from worker.calibration.estimate import Estimates, estimate, total
-from worker.calibration.interval import share
-from worker.calibration.labels import Floats, LabelledSentence, Sample, sample_of
+from worker.rules.calibration.curve import Curve
+from worker.rules.calibration.estimate import Estimates, estimate, total
+from worker.rules.calibration.interval import share
+from worker.rules.calibration.labels import Floats, LabelledSentence, Sample, sample_of
 
 BINS = 6
 # A bin of fewer would say nothing.

@@ -10,13 +10,13 @@ import structlog
 from schemas.dead_letter import RejectReason
 from schemas.label_reading import Reading, read_label_payload
 from schemas.review_label import ReviewLabel
-from worker.backoff import Patience
-from worker.booking import Booking
-from worker.dead_letters import DeadLetters
-from worker.metrics import Metrics, Stage
-from worker.records import Record
-from worker.review.label_settlement import LabelSettlement
-from worker.settlement import Advance, Outcome, Settled
+from worker.ingest.booking import Booking
+from worker.ingest.dead_letters import DeadLetters
+from worker.rules.label_settlement import LabelSettlement
+from worker.rules.records import Record
+from worker.rules.settlement import Advance, Outcome, Settled
+from worker.runtime.backoff import Patience
+from worker.runtime.metrics import Metrics, Stage
 from worker.store import Store
 
 NO_LABEL = "no_label"

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 import structlog
 
-from worker.background import Background
-from worker.backoff import Patience
 from worker.broker.errors import TopicMissing
 from worker.broker.source import RecordSource
-from worker.consume import Consumer
-from worker.dead_letters import DeadLetters
-from worker.endpoints import open_sink, open_source
-from worker.engine import Engine
 from worker.errors import Stopped
-from worker.instruments import Instruments
-from worker.placement import INSIST_SESSIONS, Placement
+from worker.ingest.consume import Consumer
+from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.endpoints import open_sink, open_source
+from worker.ingest.placement import INSIST_SESSIONS, Placement
 from worker.review.intake import LabelIntake
-from worker.settings import Settings
-from worker.settlement import Settled
-from worker.stop import Stop
+from worker.rules.settlement import Settled
+from worker.runtime.background import Background
+from worker.runtime.backoff import Patience
+from worker.runtime.engine import Engine
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
+from worker.settings.settings import Settings
 from worker.store import Store
 
 # Labels are small, and a transaction costs more than a label.

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from worker.errors import Stopped
-from worker.judge import threshold_for
-from worker.review.allowance import UsualDay
-from worker.review.selection import expected_weights
+from worker.rules.allowance import UsualDay
+from worker.rules.selection import expected_weights
+from worker.rules.verdict import threshold_for
 from worker.store import Store
 
 SCORES_AT_MOST = 20_000

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import structlog
 
-from worker.backoff import Patience
 from worker.broker.errors import BrokerUnavailable
-from worker.instruments import Instruments
-from worker.metrics import OutboxOutcome
 from worker.review.task_message import MessageTooLarge, task_message
-from worker.stop import Stop
+from worker.runtime.backoff import Patience
+from worker.runtime.instruments import Instruments
+from worker.runtime.metrics import OutboxOutcome
+from worker.runtime.stop import Stop
 from worker.store import Store
 from worker.store.outbox import OutboxEvent, Take
 from worker.store.review_tasks import REMOVED

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from worker.background import Background
-from worker.instruments import Instruments
-from worker.review.channels import KAFKA, WEBHOOK
 from worker.review.relay import Relay
 from worker.review.topic import TopicRelay
 from worker.review.webhook import WebhookRelay
-from worker.settings import Settings
-from worker.stop import Stop
+from worker.runtime.background import Background
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
+from worker.settings.channels import KAFKA, WEBHOOK
+from worker.settings.settings import Settings
 from worker.store import Store
 
 RELAYS: dict[str, type[TopicRelay] | type[WebhookRelay]] = {KAFKA: TopicRelay, WEBHOOK: WebhookRelay}

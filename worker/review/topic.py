@@ -13,17 +13,17 @@ from worker.broker.admin import BrokerAdmin
 from worker.broker.errors import BrokerError, BrokerMisconfigured, BrokerUnavailable, RecordTooLarge, SendFailed
 from worker.broker.scan import TopicScan
 from worker.broker.sink import Place, RecordSink
-from worker.instruments import Instruments
-from worker.metrics import OutboxOutcome
-from worker.records import Record
-from worker.review.channels import KAFKA
+from worker.ingest.topics import MESSAGE_FRAME_BYTES
 from worker.review.relay import LEASE_S, Message, Relay, RelayTerms
-from worker.security import kafka_security
-from worker.settings import Settings
-from worker.stop import Stop
+from worker.rules.records import Record
+from worker.runtime.instruments import Instruments
+from worker.runtime.metrics import OutboxOutcome
+from worker.runtime.stop import Stop
+from worker.settings.channels import KAFKA
+from worker.settings.security import kafka_security
+from worker.settings.settings import Settings
 from worker.store import Store
 from worker.store.outbox import OutboxEvent, TopicEnds
-from worker.topics import MESSAGE_FRAME_BYTES
 
 EVENT_ID_HEADER = "event-id"
 SCHEMA_HEADER = "schema"

@@ -23,11 +23,11 @@ import httpx2
 import structlog
 from pydantic import SecretStr
 
-from worker.instruments import Instruments
-from worker.review.channels import WEBHOOK
 from worker.review.relay import Message, Relay, RelayTerms
-from worker.settings import Settings
-from worker.stop import Stop
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
+from worker.settings.channels import WEBHOOK
+from worker.settings.settings import Settings
 from worker.store import Store
 
 SIGNATURE_HEADER = "Gasp-Signature"

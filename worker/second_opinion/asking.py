@@ -6,9 +6,9 @@ import time
 
 import structlog
 
-from worker.leased import Leased, Terms
-from worker.metrics import Metrics
-from worker.second_opinion.opinion import Opinion, OpinionFailed, SecondOpinion
+from worker.jobs.leased import Leased, Terms
+from worker.rules.opinion import Opinion, OpinionFailed, SecondOpinion
+from worker.runtime.metrics import Metrics
 from worker.store import Store
 from worker.store.opinions import OpinionJob
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from worker.backoff import Patience, pause_s
-from worker.instruments import Instruments
+from worker.runtime.backoff import Patience, pause_s
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
 from worker.second_opinion.asking import Asking
 from worker.second_opinion.chat import Chat
-from worker.stop import Stop
 
 PART = "second_opinion"
 IDLE_LOOK_S = 1.0

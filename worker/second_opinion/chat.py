@@ -11,9 +11,9 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from worker.second_opinion.opinion import Label, Opinion, OpinionFailed
+from worker.rules.opinion import Label, Opinion, OpinionFailed
 from worker.second_opinion.prompt import INSTRUCTIONS, PROMPT, data_message
-from worker.settings import Settings
+from worker.settings.settings import Settings
 
 MAX_REPLY_BYTES = 256 * 1024
 MAX_REPLY_TOKENS = 200

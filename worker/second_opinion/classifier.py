@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gasp_core.entailment import EntailmentModel
-from worker.second_opinion.opinion import Label, Opinion
+from worker.rules.opinion import Label, Opinion
 
 # How passages and sentence are put to it; another way is another verifier.
 METHOD = "windows-1"

@@ -10,17 +10,17 @@ import structlog
 
 from gasp_core.entailment import load_entailment_model
 from gasp_core.errors import ModelError
-from worker.background import Background
 from worker.errors import SettingsError
-from worker.instruments import Instruments
-from worker.leased import Terms
+from worker.jobs.leased import Terms
+from worker.rules.opinion import SecondOpinion
+from worker.runtime.background import Background
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
 from worker.second_opinion.asking import Asking
 from worker.second_opinion.beside import PART, Beside
 from worker.second_opinion.chat import Chat
 from worker.second_opinion.classifier import Classifier
-from worker.second_opinion.opinion import SecondOpinion
-from worker.settings import Settings
-from worker.stop import Stop
+from worker.settings.settings import Settings
 from worker.store import Store
 
 # Beyond what an endpoint may take; what a worker that died had at hand is asked about again after this time.

@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Text
 
-from worker.calibration.labels import LabelledSentence, Population
+from worker.rules.calibration.labels import LabelledSentence, Population
 from worker.store.tables import interactions, sentences, verdicts
 
 LABEL_DAYS = 365

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from worker.review.label_settlement import LabelSettlement
-from worker.settlement import Advance, Outcome, Settled, Settlement
+from worker.rules.label_settlement import LabelSettlement
+from worker.rules.settlement import Advance, Outcome, Settled, Settlement
 from worker.store.labels import LabelOutcome, add_labels
 from worker.store.ledger import write_ledger
 from worker.store.offsets import PartitionKey, advance_all

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, text
 
 from schemas.review_label import Label
-from worker.review.agreement import Vote
+from worker.rules.agreement import Vote
 
 _VOTES = text("""
 SELECT DISTINCT ON (app, interaction_id, revision, sentence_index, reviewer)

@@ -9,7 +9,7 @@ from functools import cache
 from sqlalchemy import Connection
 from sqlalchemy.sql.dml import ReturningInsert
 
-from worker.settlement import Outcome, Settlement
+from worker.rules.settlement import Outcome, Settlement
 from worker.store.bulk import Values, arrays, insert_from_arrays, parts
 from worker.store.tables import ledger
 

@@ -14,8 +14,8 @@ from functools import cache
 from sqlalchemy import BigInteger, Connection, DateTime, Row, Update, bindparam, func, insert, select, update
 from sqlalchemy.dialects import postgresql
 
-from worker.claims import Claim, GapReason, OffsetGap, Position
-from worker.settlement import Advance
+from worker.rules.claims import Claim, GapReason, OffsetGap, Position
+from worker.rules.settlement import Advance
 from worker.store.tables import offset_gaps, partition_offsets
 
 PartitionKey = tuple[str, int]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Connection, Row, Select, Table, and_, exists, func, insert, literal, select, update
 
-from worker.second_opinion.opinion import Opinion
+from worker.rules.opinion import Opinion
 from worker.store import leases
 from worker.store.interactions import stored_exchanges
 from worker.store.tables import interactions, second_opinions, sentences, verdicts

@@ -28,9 +28,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.selectable import LateralFromClause, TableValuedAlias
 
-from worker.review.allowance import Allowance, UsualDay
-from worker.review.policy import DEFAULT_POLICY
-from worker.review.selection import Reason
+from worker.rules.allowance import Allowance, UsualDay
+from worker.rules.policy import DEFAULT_POLICY
+from worker.rules.selection import Reason
 from worker.store.bulk import arrays, unrolled
 from worker.store.policies import POLICY_COLUMNS, policy_of
 from worker.store.tables import (

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
-from worker.review.policy import DEFAULT_POLICY, Objective, ReviewPolicy
+from worker.rules.policy import DEFAULT_POLICY, Objective, ReviewPolicy
 from worker.store.tables import review_policies
 
 POLICY_COLUMNS = (

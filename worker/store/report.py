@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, TableClause, and_, column, func, or_, select, table, text
 
-from worker.calibration.labels import Floats, LabelledSentence
+from worker.rules.calibration.labels import Floats, LabelledSentence
 from worker.store import evidence
 from worker.store.queue_days import Day, queue_days
 from worker.store.tables import interactions, sentences, verdicts

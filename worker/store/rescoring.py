@@ -34,7 +34,7 @@ from gasp_core.grounding import Exchange
 from worker.store import leases
 from worker.store.interactions import stored_exchanges
 from worker.store.revisions import Judged
-from worker.store.tables import interactions, rescore_jobs, scorers, verdicts
+from worker.store.tables import interactions, rescore_jobs, verdicts
 from worker.store.verdicts import write_verdicts
 
 _OPEN = ("waiting", "running")
@@ -44,15 +44,6 @@ _logged = interactions.c
 # As the views show it; there is an index on it.
 _time = func.coalesce(_logged.occurred_at, _logged.received_at, _logged.stored_at)
 _NEWEST_FIRST = (_time.desc(), _logged.id.desc())
-
-
-@dataclass(frozen=True, slots=True)
-class KnownScorer:
-    """A scorer identity that a worker has run with."""
-
-    id: int
-    label: str
-    registered_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +82,6 @@ class RescoreJob(leases.Job):
     interaction_pk: int
     app: str
     exchange: Exchange
-
-
-def known_scorers(connection: Connection) -> tuple[KnownScorer, ...]:
-    """Every scorer identity, in the order of registration."""
-    found = select(scorers.c.id, scorers.c.label, scorers.c.created_at).order_by(scorers.c.id)
-    return tuple(KnownScorer(*row) for row in connection.execute(found))
 
 
 def queue_portion(

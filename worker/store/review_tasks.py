@@ -15,7 +15,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, any_, func, litera
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.dml import ReturningInsert
 
-from worker.review.selection import Selection
+from worker.rules.selection import Selection
 from worker.store import leases
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts
 from worker.store.revisions import Judged

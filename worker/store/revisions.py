@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from gasp_core.grounding import AnswerGrounding
 from schemas.decoding import Decoded
-from worker.judge import Verdict
-from worker.records import Record
-from worker.settlement import Settlement
+from worker.rules.records import Record
+from worker.rules.settlement import Settlement
+from worker.rules.verdict import Verdict
 
 ContentKey = tuple[str, str, bytes]
 """App, interaction id and content hash, which together name one revision; the first two name the interaction."""

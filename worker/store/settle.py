@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from worker.settlement import Advance, Settled, Settlement
+from worker.rules.settlement import Advance, Settled, Settlement
 from worker.store.interactions import stored_revisions, write_revisions
 from worker.store.ledger import write_ledger
 from worker.store.offsets import PartitionKey, advance_all

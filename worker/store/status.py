@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select, text
 
-from worker.settlement import Outcome
+from worker.rules.settlement import Outcome
 from worker.store.tables import ledger, partition_offsets
 
 

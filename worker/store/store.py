@@ -12,15 +12,15 @@ from gasp_core.grounding import AnswerGrounding
 from gasp_core.identity import ScorerIdentity
 from schemas.review_label import ReviewLabel
 from schemas.review_task import ReviewTask
-from worker.calibration.labels import LabelledSentence, Population
-from worker.claims import Claim, Position
-from worker.judge import Threshold
-from worker.review.agreement import Vote
-from worker.review.allowance import Allowance, UsualDay
-from worker.review.label_settlement import LabelSettlement
-from worker.review.policy import ReviewPolicy
-from worker.second_opinion.opinion import Opinion
-from worker.settlement import Advance, Outcome, Settled, Settlement
+from worker.rules.agreement import Vote
+from worker.rules.allowance import Allowance, UsualDay
+from worker.rules.calibration.labels import LabelledSentence, Population
+from worker.rules.claims import Claim, Position
+from worker.rules.label_settlement import LabelSettlement
+from worker.rules.opinion import Opinion
+from worker.rules.policy import ReviewPolicy
+from worker.rules.settlement import Advance, Outcome, Settled, Settlement
+from worker.rules.verdict import Threshold
 from worker.store import (
     calibration_runs,
     evidence,
@@ -302,10 +302,10 @@ class Store:
 
     # --- re-scoring jobs ---
 
-    def known_scorers(self) -> tuple[rescoring.KnownScorer, ...]:
+    def known_scorers(self) -> tuple[scorers.KnownScorer, ...]:
         """Every scorer identity that a worker has run with, in the order of registration."""
         with transaction(self._engine) as connection:
-            return rescoring.known_scorers(connection)
+            return scorers.known_scorers(connection)
 
     def queue_rescoring(
         self,

@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, exists, func, insert, literal, null, select, update
 from sqlalchemy.dialects import postgresql
 
-from worker.calibration.curve import Curve
-from worker.judge import Threshold
+from worker.rules.calibration.curve import Curve
+from worker.rules.verdict import Threshold
 from worker.store.tables import threshold_activations, thresholds
 
 MANUAL = "manual"

@@ -1,0 +1,1 @@
+"""Every command, and the page it prints."""

@@ -1,0 +1,70 @@
+"""What is wrong with the set-up: one line for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from worker.broker.admin import BrokerAdmin
+from worker.broker.errors import BrokerError
+from worker.errors import WorkerError
+from worker.service import load_scorer
+from worker.settings.detectors import choose_detector
+from worker.settings.security import kafka_security, security_warning
+from worker.settings.settings import Settings, read_settings
+from worker.store import open_store
+from worker.store.errors import StoreError
+from worker.store.schema import require_current_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One part of the set-up; ``problem`` is None if it is in order, else what to do."""
+
+    part: str
+    problem: str | None
+    fact: str = ""
+
+
+def check_setup(overrides: dict[str, object]) -> Iterator[Finding]:
+    """Look at settings, broker, database and model, in this order. Without settings there is nothing more to see."""
+    try:
+        settings = read_settings(**overrides)
+    except WorkerError as error:
+        for line in str(error).splitlines():
+            yield Finding("settings", line)
+        return
+    yield Finding("settings", None, f"topic {settings.topic}, group {settings.consumer_group}")
+    yield _find("broker", lambda: _broker(settings))
+    yield _find("database", lambda: _database(settings))
+    yield _find("model", lambda: _model(settings))
+
+
+def _find(part: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(part, None, look())
+    except (BrokerError, StoreError, WorkerError) as error:
+        return Finding(part, " ".join(str(error).split()))
+
+
+def _model(settings: Settings) -> str:
+    scorer = load_scorer(settings).identity
+    return choose_detector(settings.detector, scorer).judging(scorer).label
+
+
+def _broker(settings: Settings) -> str:
+    with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
+        admin.ping()
+        partitions = admin.topic_partitions(settings.topic)
+        for topic in (settings.dead_letter_topic, settings.review_tasks_topic, settings.review_labels_topic):
+            if topic:
+                admin.topic_partitions(topic)
+    warning = security_warning(settings)
+    return f"{settings.topic} has {len(partitions)} partitions" + (f"; note: {warning}" if warning else "")
+
+
+def _database(settings: Settings) -> str:
+    with open_store(settings.database, application_name="gasp-check") as store:
+        store.ping()
+        require_current_schema(store)
+        return f"at revision {store.schema_revision()}"

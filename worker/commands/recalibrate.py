@@ -1,0 +1,43 @@
+"""The command ``gasp-worker recalibrate``."""
+
+from __future__ import annotations
+
+import threading
+from typing import Annotated
+
+import typer
+
+from worker.runtime.logs import configure_logs
+from worker.settings.settings import read_settings
+
+
+def recalibrate(
+    *,
+    app: Annotated[
+        str | None, typer.Option(help="This app only; without it, every app with labels, and the default.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would come of it.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """Learn thresholds from the labels, now instead of at 05:10 UTC, and put what is better in force.
+
+    Says for each app and scorer what came of it and why, and what a new version changes of last week's sentences.
+    """
+    from worker.commands.threshold_page import as_json, finding_facts, finding_lines
+    from worker.jobs.recalibration import COMMAND, recalibrations
+    from worker.rules.calibration.recalibrate import Outcome
+    from worker.store import open_store
+
+    settings = read_settings()
+    configure_logs(settings.log_level)
+    found = False
+    with open_store(settings.database, application_name="gasp-recalibrate") as store:
+        for finding in recalibrations(store, threading.Event(), trigger=COMMAND, app=app, dry_run=dry_run):
+            found = True
+            new = finding.result.outcome is Outcome.NEW
+            bound = finding.result.flag_below
+            previewed = store.preview_threshold(finding.app, finding.scorer_id, bound) if new else None
+            for line in [as_json(finding_facts(finding, previewed))] if json else finding_lines(finding, previewed):
+                typer.echo(line)
+    if not found and not json:
+        typer.echo(f"no labels{f' of {app}' if app else ''} for a scorer that judged anything in the last seven days")

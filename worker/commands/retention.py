@@ -1,0 +1,101 @@
+"""The commands ``gasp-worker retention …``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from worker.runtime.logs import configure_logs
+from worker.settings.settings import read_settings
+
+if TYPE_CHECKING:
+    from worker.store import Store
+    from worker.store.retention import Period
+
+MAX_DAYS = 36_500
+
+retention = typer.Typer(
+    invoke_without_command=True,
+    help="How long the data of each app is kept, and what is overdue. Without a period nothing is ever deleted.",
+)
+
+App = Annotated[str | None, typer.Option(help="This app only; without it, every app that has no period of its own.")]
+
+
+@retention.callback()
+def show(context: typer.Context) -> None:
+    """Show the periods, and what would be removed now."""
+    if context.invoked_subcommand is not None:
+        return
+    from worker.jobs.retention import describe
+
+    with _store() as store:
+        for period in store.retention_periods():
+            typer.echo(_line(period))
+        typer.echo(f"overdue: {describe(store.overdue())}")
+
+
+@retention.command("set")
+def set_period(
+    days: Annotated[int, typer.Argument(min=1, max=MAX_DAYS, help="Counted from when an exchange was stored.")],
+    *,
+    app: App = None,
+) -> None:
+    """Keep an app's data for so many days. Removal begins with the next run, each day at 03:10 UTC."""
+    _set(app, days)
+
+
+@retention.command()
+def keep(*, app: App = None) -> None:
+    """Keep an app's data for ever. While an app is kept for ever no week is dropped, and nothing of the ledger."""
+    _set(app, None)
+
+
+@retention.command()
+def reset(*, app: Annotated[str, typer.Option(help="The app.")]) -> None:
+    """Let an app follow the period of every other app again."""
+    with _store() as store:
+        had_own = store.clear_retention(app)
+    typer.echo(f"{app}: {'as every other app' if had_own else 'has no period of its own'}")
+
+
+@retention.command()
+def run(
+    *, dry_run: Annotated[bool, typer.Option("--dry-run", help="Remove nothing; count what would be removed.")] = False
+) -> None:
+    """Remove what is overdue now. Safe to end at any point, and to run beside the workers."""
+    from worker.jobs.retention import apply_retention, describe, describe_removal
+
+    with _store() as store:
+        if dry_run:
+            typer.echo(f"would remove {describe(store.overdue())}")
+        else:
+            typer.echo(f"removed {describe_removal(apply_retention(store, threading.Event()))}")
+
+
+def _set(app: str | None, keep_days: int | None) -> None:
+    from worker.store.retention import Period
+
+    period = Period(app, keep_days)
+    with _store() as store:
+        store.set_retention(period)
+    typer.echo(_line(period))
+
+
+def _line(period: Period) -> str:
+    kept = "for ever" if period.keep_days is None else f"{period.keep_days} days"
+    return f"{period.app or 'every other app'}: {kept}"
+
+
+@contextmanager
+def _store() -> Iterator[Store]:
+    from worker.store import open_store
+
+    settings = read_settings()
+    configure_logs(settings.log_level)
+    with open_store(settings.database, application_name="gasp-retention") as store:
+        yield store

@@ -1,0 +1,57 @@
+"""The commands ``gasp-worker review export`` and ``gasp-worker review label-studio-config``."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from worker.review.export import ExportFormat, export_tasks
+from worker.review.label_studio import CONFIG
+from worker.runtime.logs import configure_logs
+from worker.settings.settings import read_settings
+from worker.terminal.times import time_option
+
+TO_BE_READ = ("open", "disputed")
+STATES = (*TO_BE_READ, "labelled")
+
+
+def export(
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    *,
+    file_format: Annotated[ExportFormat, typer.Option("--format", help="What reads it.")],
+    app: Annotated[str | None, typer.Option(help="Tasks of this app only.")] = None,
+    since: Annotated[
+        datetime | None, typer.Option(parser=time_option, metavar="TIME", help="Created then or later; UTC if no zone.")
+    ] = None,
+    state: Annotated[
+        str | None, typer.Option(help="open, disputed or labelled; default: those that somebody has still to read.")
+    ] = None,
+) -> None:
+    """Write review tasks to a file: for Label Studio, for a spreadsheet (csv), or as messages of the topic (jsonl).
+
+    In the spreadsheet, fill in label (supported, unsupported, partly, not_a_claim, cant_tell), reviewer and note. A
+    text that a spreadsheet would take for a formula has an apostrophe in front.
+    """
+    from worker.store import open_store
+    from worker.store.task_contents import TaskFilter
+    from worker.terminal.progress import count_progress
+
+    if state is not None and state not in STATES:
+        raise typer.BadParameter(f"it is one of {', '.join(STATES)}", param_hint="--state")
+    settings = read_settings()
+    configure_logs(settings.log_level)
+    wanted = TaskFilter(app, since, TO_BE_READ if state is None else (state,))
+    with (
+        open_store(settings.database, application_name="gasp-review-export") as store,
+        count_progress("exporting", store.count_review_tasks(wanted)) as advance,
+    ):
+        written = export_tasks(store.review_tasks(wanted), file_format, file, advance)
+    typer.echo(f"wrote {written} tasks to {file}")
+
+
+def label_studio_config() -> None:
+    """Print the labelling configuration for Label Studio: Settings, Labeling Interface, Code."""
+    typer.echo(CONFIG, nl=False)

@@ -1,0 +1,41 @@
+"""The status as a person reads it, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+
+from worker.commands.status import Status
+
+
+def status_json(status: Status) -> str:
+    """One JSON object."""
+    return orjson.dumps(status.as_json(), option=orjson.OPT_INDENT_2).decode()
+
+
+def status_text(status: Status) -> str:
+    """Three short tables, and a fourth if anything was queued for re-scoring."""
+    return "\n".join([*_partition_lines(status), "", *_count_lines(status)])
+
+
+def _partition_lines(status: Status) -> Iterator[str]:
+    yield f"{status.topic}: {status.lag} messages wait"
+    yield f"{'partition':>9} {'next':>10} {'end':>10} {'lag':>10}"
+    for partition in status.partitions:
+        beyond = partition.next_offset is not None and partition.next_offset > partition.end_offset
+        note = "  beyond the end: topic created anew, or another cluster's database" if beyond else ""
+        reached = "-" if partition.next_offset is None else str(partition.next_offset)
+        yield f"{partition.partition:>9} {reached:>10} {partition.end_offset:>10} {partition.lag:>10}{note}"
+
+
+def _count_lines(status: Status) -> Iterator[str]:
+    yield "outcomes"
+    yield from (f"  {outcome:<32} {count:>10}" for outcome, count in status.outcomes.items())
+    if not status.outcomes:
+        yield "  none yet"
+    yield "attribution jobs"
+    yield from (f"  {state:<32} {count:>10}" for state, count in status.attribution.items())
+    if any(status.rescoring.values()):
+        yield "re-scoring jobs"
+        yield from (f"  {state:<32} {count:>10}" for state, count in status.rescoring.items())

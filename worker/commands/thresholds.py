@@ -1,0 +1,169 @@
+"""The commands ``gasp-worker thresholds …``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from worker.errors import WorkerError
+from worker.runtime.logs import configure_logs
+from worker.settings.settings import read_settings
+
+if TYPE_CHECKING:
+    from worker.store import Store
+    from worker.store.thresholds import Version
+
+thresholds = typer.Typer(
+    no_args_is_help=True,
+    help="Threshold versions: which there are, what one would change, and which is in force. Workers follow at once.",
+)
+
+App = Annotated[str | None, typer.Option(help="This app; without it, the default of every app without its own.")]
+Scorer = Annotated[str | None, typer.Option(help="A scorer's label or id; needed where there are several.")]
+By = Annotated[str, typer.Option(envvar="USER", help="Who does it, for the history.")]
+Number = Annotated[int, typer.Argument(metavar="ID", help="The version's id, as `thresholds list` has it.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+
+
+@thresholds.command("list")
+def list_versions(*, json: Json = False) -> None:
+    """List every version; those in force are marked with a star."""
+    from worker.commands.threshold_page import as_json, version_facts, version_line
+
+    with _store() as store:
+        for version in store.threshold_versions():
+            typer.echo(as_json(version_facts(version)) if json else version_line(version))
+
+
+@thresholds.command()
+def history(*, json: Json = False) -> None:
+    """List which version came into force when, why and by whom, old before new."""
+    from worker.commands.threshold_page import activation_facts, activation_line, as_json
+
+    with _store() as store:
+        for entered in store.threshold_activations():
+            typer.echo(as_json(activation_facts(entered)) if json else activation_line(entered))
+
+
+@thresholds.command()
+def preview(
+    number: Annotated[int | None, typer.Argument(metavar="[ID]", help="A stored version; or give bounds.")] = None,
+    *,
+    app: App = None,
+    flag_below: Annotated[float | None, typer.Option(help="A bound that is not stored.")] = None,
+    scorer: Scorer = None,
+    json: Json = False,
+) -> None:
+    """Say how many of last week's sentences a version, or a bound (--flag-below), would change, and show some."""
+    from worker.commands.threshold_page import as_json, preview_facts, preview_lines
+
+    with _store() as store:
+        if number is not None:
+            if flag_below is not None or app is not None:
+                raise typer.BadParameter("give either a version's id or --flag-below with --app")
+            chosen = _version(store, number)
+            app, scorer_id, flag_below = chosen.app, chosen.scorer_id, chosen.flag_below
+        else:
+            flag_below = _finite(flag_below, "--flag-below")
+            scorer_id = _scorer_id(store, scorer)
+        found = store.preview_threshold(app, scorer_id, flag_below)
+    for line in [as_json(preview_facts(found))] if json else preview_lines(found):
+        typer.echo(line)
+
+
+@thresholds.command()
+def activate(number: Number, *, by: By = "command", json: Json = False) -> None:
+    """Put a version in force in place of its app's present one."""
+    with _store() as store:
+        _version(store, number)
+        activated = store.activate_threshold(number, by)
+        _say(activated or _version(store, number), "is in force", json=json)
+
+
+@thresholds.command()
+def rollback(*, app: App = None, scorer: Scorer = None, by: By = "command", json: Json = False) -> None:
+    """Put the version in force that was so before the present one. An app's first version gives way to the default."""
+    with _store() as store:
+        done = store.roll_back_threshold(app, _scorer_id(store, scorer), by)
+        if done is None:
+            why = "has no version of its own in force" if app else "is in force with its first version"
+            raise WorkerError(f"there is nothing to roll back: {app or 'the default'} {why}")
+        if done.back_to is None:
+            _say(done.left, "is not in force any more; the default is", json=json)
+        else:
+            _say(done.back_to, f"is in force again, instead of {done.left.name}", json=json)
+
+
+@thresholds.command("set")
+def set_version(
+    *,
+    flag_below: Annotated[float, typer.Option(help="Sentences that score below it are flagged.")],
+    attribute_below: Annotated[
+        float | None, typer.Option(help="Answers with a sentence below it are attributed; default: the same.")
+    ] = None,
+    note: Annotated[str, typer.Option(help="Where the bounds come from.")],
+    app: App = None,
+    scorer: Scorer = None,
+    by: By = "command",
+    inactive: Annotated[bool, typer.Option("--inactive", help="Only store it, to be previewed and activated.")] = False,
+    json: Json = False,
+) -> None:
+    """Store a new version and put it in force. The schedule leaves it in force for seven days at least."""
+    from worker.store.thresholds import MANUAL, Proposal
+
+    lower = _finite(flag_below, "--flag-below")
+    upper = lower if attribute_below is None else _finite(attribute_below, "--attribute-below")
+    if upper < lower:
+        raise typer.BadParameter("it cannot be below --flag-below", param_hint="--attribute-below")
+    with _store() as store:
+        proposal = Proposal(app, _scorer_id(store, scorer), lower, upper, MANUAL, note)
+        if inactive:
+            _say(store.add_threshold(proposal), "is stored", json=json)
+        else:
+            _say(store.set_threshold(proposal, by), "is in force", json=json)
+
+
+def _say(version: Version, what: str, *, json: bool) -> None:
+    from worker.commands.threshold_page import as_json, version_facts
+
+    typer.echo(as_json(version_facts(version)) if json else f"{version.name} (id {version.id}) {what}")
+
+
+def _version(store: Store, number: int) -> Version:
+    for version in store.threshold_versions():
+        if version.id == number:
+            return version
+    raise WorkerError(f"there is no version with the id {number}; `gasp-worker thresholds list` has them")
+
+
+def _scorer_id(store: Store, wanted: str | None) -> int:
+    """The scorer with this label or id, or the only one. Raises WorkerError with those to choose from."""
+    from worker.store.scorers import choose_scorer
+
+    known = store.known_scorers()
+    if wanted is None and len(known) == 1:
+        return known[0].id
+    if wanted is None and known:
+        choices = (f"{one.id:>4}  {one.label}" for one in known)
+        raise WorkerError("\n".join(["there are several scorers, name one with --scorer:", *choices]))
+    return choose_scorer(known, wanted or "").id
+
+
+def _finite(value: float | None, option: str) -> float:
+    if value is None or not math.isfinite(value):
+        raise typer.BadParameter("a number is wanted", param_hint=option)
+    return value
+
+
+@contextmanager
+def _store() -> Iterator[Store]:
+    from worker.store import open_store
+
+    settings = read_settings()
+    configure_logs(settings.log_level)
+    with open_store(settings.database, application_name="gasp-thresholds") as store:
+        yield store

@@ -1,0 +1,236 @@
+"""The poll loop: reads the partitions it holds, hands batches to the engine, and keeps polling while one is settled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from worker.broker.errors import RecordsUnreadable
+from worker.broker.source import RecordSource
+from worker.errors import Stopped
+from worker.ingest.placement import Placement
+from worker.rules.records import Record
+from worker.rules.settlement import Advance, Settled
+from worker.runtime.backoff import Patience
+from worker.runtime.engine import Engine
+from worker.runtime.instruments import Instruments
+from worker.runtime.metrics import Stage
+from worker.runtime.stop import Stop
+
+POLL_S = 0.5
+# While a batch is settled the poll only keeps the membership alive, and its end is waited for between polls.
+BUSY_POLL_S = 0.01
+BUSY_WAIT_S = 0.05
+REPORT_EVERY_S = 5.0
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A batch that is being settled."""
+
+    advances: tuple[Advance, ...]
+    future: Future[Settled]
+    size_bytes: int
+
+
+class Settling(Protocol):
+    """What becomes of the records of a topic."""
+
+    def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
+        """Give every record its outcome and store all of them with the partitions' new offsets."""
+
+    def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
+        """Dead-letter records whose bytes cannot be had, by reference."""
+
+
+class Consumer:
+    """Runs in the thread that calls ``run``; owns the source. ``part`` is its name among what has to be ready.
+
+    A batch has at most ``batch_messages`` records and, unless it is a single one, ``batch_bytes``. After a stop the
+    batch in flight gets the stop's grace and is then abandoned: it is read again by whoever has its partitions next.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: RecordSource,
+        placement: Placement,
+        ingest: Settling,
+        engine: Engine[Settled],
+        topic: str,
+        batch_messages: int,
+        batch_bytes: int,
+        stop: Stop,
+        patience: Patience,
+        instruments: Instruments,
+        on_settled: Callable[[Settled], None] = lambda _: None,
+        part: str = "kafka",
+    ) -> None:
+        self._part = part
+        self._source = source
+        self._placement = placement
+        self._ingest = ingest
+        self._engine = engine
+        self._topic = topic
+        self._batch_messages = batch_messages
+        self._batch_bytes = batch_bytes
+        self._stop = stop
+        self._instruments = instruments
+        self._on_settled = on_settled
+        self._patience = patience
+        self._unreadable: dict[int, RecordsUnreadable] = {}
+        self._flight: Flight | None = None
+        self._reported_at = 0.0
+
+    def run(self) -> None:
+        """Consume until a stop is asked for; the batch at hand is finished first, unless it takes too long."""
+        while not (self._stop.is_set() and self._flight is None):
+            self._engine.check()
+            if self._stop.remaining_s() <= 0:
+                self._abandon()
+                break
+            try:
+                self._step_or_note()
+            except Stopped:
+                # Something is away and we were told to stop: what is in flight need not be committed to Kafka.
+                break
+
+    def _step_or_note(self) -> None:
+        try:
+            self._patience.outlast(self._step, name="poll")
+        except RecordsUnreadable as gap:
+            # The source has dropped its partitions. Once this one is ours again, the gap is settled in its place.
+            log.warning("unreadable_ahead", partition=gap.partition, offset=gap.offset, next_offset=gap.next_offset)
+            self._unreadable[gap.partition] = gap
+
+    def _step(self) -> None:
+        if self._flight is not None:
+            wait([self._flight.future], BUSY_WAIT_S)
+        self._land()
+        with self._instruments.metrics.stage(Stage.POLL):
+            records = self._source.poll(BUSY_POLL_S if self._flight else POLL_S, self._batch_messages)
+        batch: list[Record] = []
+        try:
+            for partition in self._placement.take_rebalance():
+                self._go_on(partition)
+            if self._flight is None and not self._stop.is_set():
+                batch = self._first_of(records)
+                self._launch([record for record in batch if self._placement.is_next(record)])
+        except BaseException:
+            # The source has moved past these records; they must be read again, or they would be lost.
+            self._rewind(records)
+            raise
+        self._rewind(records[len(batch) :])
+        self._report()
+
+    def _go_on(self, partition: int) -> None:
+        """Read a partition that was claimed just now from where it stands."""
+        self._pass_unreadable(partition)
+        self._source.seek(partition, self._placement.held[partition].next_offset)
+        self._placement.placed(partition)
+        if self._flight is None:
+            self._source.resume([partition])
+
+    def _pass_unreadable(self, partition: int) -> None:
+        """Book a stretch that no client of ours can decode as dead letters, if the partition stands right before it.
+
+        Otherwise the records in front of it are settled first, and the poll that meets it brings us back here.
+        """
+        gap = self._unreadable.pop(partition, None)
+        if gap is None or gap.offset != self._placement.held[partition].next_offset:
+            return
+        records = [Record(gap.topic, partition, offset, None, None) for offset in range(gap.offset, gap.next_offset)]
+        advance = self._placement.advance(partition, gap.next_offset)
+        settled = self._ingest.bury(records, advance)
+        log.warning("unreadable_records", partition=partition, offset=gap.offset, next_offset=gap.next_offset)
+        self._book(settled, [advance])
+
+    # --- batches ---
+
+    def _first_of(self, records: Sequence[Record]) -> list[Record]:
+        """As many as fit into a batch."""
+        batch: list[Record] = []
+        size_bytes = 0
+        for record in records:
+            size_bytes += record.memory_bytes
+            if batch and size_bytes > self._batch_bytes:
+                break
+            batch.append(record)
+        return batch
+
+    def _launch(self, batch: Sequence[Record]) -> None:
+        if not batch:
+            return
+        last: dict[int, int] = {}
+        for record in batch:
+            last[record.partition] = max(last.get(record.partition, 0), record.offset)
+        advances = tuple(self._placement.advance(partition, offset + 1) for partition, offset in sorted(last.items()))
+        self._source.pause(self._source.assignment())
+        size_bytes = sum(record.memory_bytes for record in batch)
+        self._flight = Flight(advances, self._engine.submit(lambda: self._ingest.settle(batch, advances)), size_bytes)
+        metrics = self._instruments.metrics
+        metrics.batch_launched(len(batch), size_bytes)
+        for record in reversed(batch):
+            metrics.oldest_unscored(self._topic, record.partition, record.broker_time)
+
+    def _land(self) -> None:
+        """Take the result of the batch in flight, if it is done, and let the partitions run again."""
+        flight = self._flight
+        if flight is None or not flight.future.done():
+            return
+        self._flight = None
+        self._instruments.metrics.batch_landed(flight.size_bytes)
+        try:
+            settled = flight.future.result()
+        except Stopped:
+            log.info("batch_abandoned", partitions=[advance.partition for advance in flight.advances])
+            return
+        self._book(settled, flight.advances)
+        self._source.resume(self._placement.running)
+
+    def _book(self, settled: Settled, advances: Sequence[Advance]) -> None:
+        """Follow what a transaction did."""
+        fenced = {partition for _, partition in settled.fenced}
+        done = [advance for advance in advances if advance.partition not in fenced]
+        for advance in done:
+            self._placement.taken(advance)
+        with self._instruments.metrics.stage(Stage.COMMIT):
+            self._source.commit({advance.partition: advance.next_offset for advance in done})
+        log.info("settled", **{f"{outcome}:{reason or '-'}": n for (outcome, reason), n in settled.counts.items()})
+        if fenced:
+            log.warning("fenced", partitions=sorted(fenced))
+            self._placement.fenced(fenced)
+        self._instruments.metrics.settled(settled)
+        self._on_settled(settled)
+
+    def _abandon(self) -> None:
+        if self._flight is not None:
+            log.warning("batch_abandoned", partitions=[advance.partition for advance in self._flight.advances])
+            self._instruments.metrics.batch_abandoned()
+
+    def _rewind(self, records: Sequence[Record]) -> None:
+        """Read records that were read but not launched once more: from behind the batch in flight."""
+        flying = {advance.partition: advance.next_offset for advance in self._flight.advances} if self._flight else {}
+        for partition in {record.partition for record in records} & self._placement.held.keys():
+            self._source.seek(partition, flying.get(partition, self._placement.held[partition].next_offset))
+
+    def _report(self) -> None:
+        """Say how far behind each partition is, and whether we belong to the group."""
+        if time.monotonic() < self._reported_at + REPORT_EVERY_S:
+            return
+        self._reported_at = time.monotonic()
+        self._instruments.readiness.set(self._part, self._source.problem())
+        # Asked for, since a partition that waits behind others has not been fetched for long.
+        ends = self._source.end_offsets()
+        for partition in self._placement.held.keys() & ends.keys():
+            lag = max(0, ends[partition] - self._placement.held[partition].next_offset)
+            self._instruments.metrics.lag(self._topic, partition, lag)
+            if lag == 0:
+                self._instruments.metrics.oldest_unscored(self._topic, partition, None)

@@ -1,0 +1,1 @@
+"""What runs between batches and on a schedule."""

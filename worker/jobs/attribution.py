@@ -1,0 +1,54 @@
+"""Attribution: the full leave-one-out of one low-scoring answer at a time, lowest score first."""
+
+from __future__ import annotations
+
+import structlog
+
+from worker.ingest.scoring import Scoring, Unscorable
+from worker.jobs.leased import Leased, Terms
+from worker.runtime.metrics import Metrics, Stage
+from worker.store import Store
+from worker.store.errors import StoreRejected
+from worker.store.jobs import AttributionJob
+
+log = structlog.get_logger(__name__)
+
+
+class Attribution(Leased[AttributionJob]):
+    """Leased work on attribution jobs, one a run."""
+
+    def __init__(self, *, store: Store, scoring: Scoring, scorer_id: int, terms: Terms, metrics: Metrics) -> None:
+        super().__init__(store=store, scorer_id=scorer_id, terms=terms)
+        self._scoring = scoring
+        self._metrics = metrics
+
+    def _claim(self) -> tuple[AttributionJob, ...]:
+        terms = self._terms
+        job = self._store.claim_job(terms.owner, self._scorer_id, terms.lease_s, terms.max_attempts)
+        return () if job is None else (job,)
+
+    def _settle(self, jobs: tuple[AttributionJob, ...]) -> None:
+        for job in jobs:
+            with self._metrics.stage(Stage.ATTRIBUTION):
+                self._attribute(job)
+
+    def _attribute(self, job: AttributionJob) -> None:
+        grounding = self._scoring.attribute(job.exchange)
+        if isinstance(grounding, Unscorable):
+            self._settle_failure(job, grounding.error)
+            return
+        try:
+            kept = self._store.finish_job(job, grounding)
+        except StoreRejected as error:
+            self._settle_failure(job, str(error))
+            return
+        log.info("attributed" if kept else "attribution_lease_lost", job=job.id, attempts=job.attempts)
+
+    def _log_postponed(self, **facts: object) -> None:
+        log.warning("attribution_postponed", **facts)
+
+    def _log_retried(self, **facts: object) -> None:
+        log.warning("attribution_retried", **facts)
+
+    def _log_failed(self, **facts: object) -> None:
+        log.error("attribution_failed", **facts)

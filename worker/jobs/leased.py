@@ -1,0 +1,97 @@
+"""Leased work: jobs that a worker claims until a time, settles, or gives back. What kind they are is the subclass's."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from worker.errors import ScorerBroken, ScorerUnavailable
+from worker.runtime.backoff import pause_s
+from worker.store import Store
+from worker.store.errors import StoreUnavailable
+from worker.store.leases import Job
+
+# A failed job waits this many times longer than a lost connection: what failed once rarely heals in a second.
+RETRY_STRETCH = 20.0
+
+J = TypeVar("J", bound=Job)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Who claims a job, for how many seconds, and how often it is tried in all."""
+
+    owner: str
+    lease_s: float
+    max_attempts: int
+
+
+class Leased(ABC, Generic[J]):
+    """Claims jobs on its terms and settles them.
+
+    A job that fails for a reason of its own is tried again later. One that fails because the device is away or the
+    model is broken is given back at once, with the attempts that it had.
+    """
+
+    def __init__(self, *, store: Store, scorer_id: int, terms: Terms) -> None:
+        self._store = store
+        self._scorer_id = scorer_id
+        self._terms = terms
+        self._jobs: tuple[J, ...] = ()
+
+    def run(self) -> bool:
+        """Claim jobs and settle them. False if none is due, or if database or device are away; then ask again later.
+
+        Raises ScorerBroken if the model fails on every exchange.
+        """
+        try:
+            self._jobs = jobs = self._claim()
+            self._settle_or_release(jobs)
+        except (StoreUnavailable, ScorerUnavailable) as error:
+            # Leases that are still held run out by themselves, and the jobs are then somebody's again.
+            self._log_postponed(error=str(error))
+            return False
+        self._jobs = ()
+        return bool(jobs)
+
+    def release(self) -> None:
+        """Give the jobs at hand back, as if they had never been claimed: they are not going to be finished."""
+        try:
+            for job in self._jobs:
+                self._store.release_job(job)
+        except StoreUnavailable as error:
+            self._log_postponed(error=str(error))
+
+    def _settle_or_release(self, jobs: tuple[J, ...]) -> None:
+        try:
+            self._settle(jobs)
+        except (ScorerBroken, ScorerUnavailable):
+            self.release()
+            raise
+
+    def _settle_failure(self, job: J, error: str) -> None:
+        """Put the job back for another attempt, or fail it for good if this was the last one."""
+        if job.attempts >= self._terms.max_attempts:
+            self._store.fail_job(job, error)
+            self._log_failed(job=job.id, attempts=job.attempts, error=error)
+            return
+        self._store.retry_job(job, error, RETRY_STRETCH * pause_s(job.attempts))
+        self._log_retried(job=job.id, attempts=job.attempts, error=error)
+
+    @abstractmethod
+    def _claim(self) -> tuple[J, ...]:
+        """Lease the jobs that are to be settled together; none if none is due."""
+
+    @abstractmethod
+    def _settle(self, jobs: tuple[J, ...]) -> None:
+        """Score the jobs and store what was found, or settle their failure."""
+
+    @abstractmethod
+    def _log_postponed(self, **facts: object) -> None: ...
+
+    @abstractmethod
+    def _log_retried(self, **facts: object) -> None: ...
+
+    @abstractmethod
+    def _log_failed(self, **facts: object) -> None: ...

@@ -1,0 +1,133 @@
+"""Recalibration: from the labels of each app and scorer to a new threshold version, or to the reason for none."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from worker.errors import Stopped
+from worker.rules.calibration.labels import LabelledSentence
+from worker.rules.calibration.recalibrate import InForce, Outcome, Recalibration, recalibrate
+from worker.rules.policy import ReviewPolicy
+from worker.rules.verdict import Threshold, threshold_for
+from worker.store import Store
+from worker.store.calibration_runs import OVERTAKEN, CalibrationRun
+from worker.store.thresholds import Proposal, Version
+
+SCHEDULE = "schedule"
+COMMAND = "command"
+# What a person set or rolled back stays that long before the schedule may replace it.
+HOLD_DAYS = 7
+SET_BY_HAND = "set_by_hand"
+
+log = structlog.get_logger(__name__)
+
+_Labels = Sequence[tuple[str, LabelledSentence]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one app (None: the default) under one scorer; ``added`` is the new version, in force now.
+
+    Without ``added`` nothing has changed, in a dry run whatever the outcome.
+    """
+
+    app: str | None
+    scorer_id: int
+    in_force: Threshold
+    policy: ReviewPolicy
+    result: Recalibration
+    added: Version | None = None
+
+
+def recalibrations(
+    store: Store, stop: threading.Event, *, trigger: str, app: str | None = None, dry_run: bool = False
+) -> Iterator[Finding]:
+    """Recalibrate each scorer that is at work, for each app with labels and last for the default, or for ``app`` only.
+
+    Each finding is booked in a transaction of its own before it is given, unless it is a dry run. Raises Stopped
+    between two of them if a stop was asked for, and StoreError.
+    """
+    for scorer_id in store.scorers_at_work():
+        labels = store.labelled_sentences(scorer_id)
+        labelled: list[str | None] = [*sorted({name for name, _ in labels}), *([None] if labels else [])]
+        for subject in labelled if app is None else [one for one in labelled if one == app]:
+            if stop.is_set():
+                raise Stopped("recalibrate")
+            finding = _find(store, subject, scorer_id, labels, trigger)
+            yield finding if dry_run else _book(store, finding, trigger)
+
+
+def _find(store: Store, app: str | None, scorer_id: int, labels: _Labels, trigger: str) -> Finding:
+    """Read what is in force anew: the versions of other apps may have changed since the labels were read."""
+    in_force = store.active_thresholds(scorer_id)
+    present = in_force[None] if app is None else threshold_for(app, in_force)
+    policy = store.review_policy(app)
+    if trigger == SCHEDULE and _is_held(store, app, scorer_id):
+        held = Recalibration(
+            Outcome.REFUSED, SET_BY_HAND, present.flag_below, present.attribute_below, None, {"app": app}
+        )
+        return Finding(app, scorer_id, present, policy, held)
+    apps = store.apps() if app is None else [app]
+    reference = store.population(apps, scorer_id, until=present.activated_at).scores
+    result = recalibrate(
+        app,
+        [label for name, label in labels if app in {None, name}],
+        [label for _, label in labels],
+        store.population(apps, scorer_id),
+        reference if len(reference) else None,
+        policy,
+        InForce(present.flag_below, present.attribute_below, present.curve),
+    )
+    return Finding(app, scorer_id, present, policy, result)
+
+
+def _is_held(store: Store, app: str | None, scorer_id: int) -> bool:
+    last = store.last_activation(app, scorer_id)
+    if last is None or last.reason not in {"manual", "rollback", "withdrawn"}:
+        return False
+    return datetime.now(UTC) - last.activated_at < timedelta(days=HOLD_DAYS)
+
+
+def _book(store: Store, finding: Finding, trigger: str) -> Finding:
+    result = finding.result
+    run = CalibrationRun(
+        app=finding.app,
+        scorer_id=finding.scorer_id,
+        trigger=trigger,
+        outcome=result.outcome,
+        reason=result.reason,
+        in_force_id=finding.in_force.id,
+        numbers=result.numbers,
+    )
+    added = store.book_calibration(run, _proposal(finding) if result.outcome is Outcome.NEW else None)
+    if result.outcome is Outcome.NEW and added is None:
+        result = replace(result, outcome=Outcome.REFUSED, reason=OVERTAKEN)
+    log.info(
+        "recalibrated",
+        app=finding.app,
+        scorer_id=finding.scorer_id,
+        outcome=result.outcome,
+        reason=result.reason,
+        in_force=finding.in_force.name,
+        added=None if added is None else added.name,
+        numbers=result.numbers,
+    )
+    return replace(finding, result=result, added=added)
+
+
+def _proposal(finding: Finding) -> Proposal:
+    result, policy = finding.result, finding.policy
+    return Proposal(
+        app=finding.app,
+        scorer_id=finding.scorer_id,
+        flag_below=result.flag_below,
+        attribute_below=result.attribute_below,
+        learned_from="calibrated",
+        note=f"{result.numbers.get('n_labels')} labels, for {policy.objective} {policy.target:g}",
+        curve=result.curve,
+    )

@@ -1,0 +1,96 @@
+"""Re-scoring: stored answers that lack this scorer's verdict, a small batch at a time, while nothing else is to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from gasp_core.grounding import AnswerGrounding
+from worker.ingest.scoring import Scoring, Unscorable
+from worker.jobs.leased import Leased, Terms
+from worker.rules.verdict import judge, threshold_for
+from worker.settings.detectors import Detector
+from worker.store import RescoreJob, Store
+from worker.store.errors import StoreRejected
+from worker.store.revisions import Judged
+
+# Inline work that comes meanwhile waits for a whole batch.
+BATCH_ANSWERS = 8
+
+log = structlog.get_logger(__name__)
+
+
+class Rescoring(Leased[RescoreJob]):
+    """Leased work on re-scoring jobs: scores a batch in one call, and stores its verdicts in one transaction."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        scoring: Scoring,
+        scorer_id: int,
+        detector: Detector,
+        terms: Terms,
+        batch_answers: int = BATCH_ANSWERS,
+    ) -> None:
+        super().__init__(store=store, scorer_id=scorer_id, terms=terms)
+        self._scoring = scoring
+        self._detector = detector
+        self._batch_answers = batch_answers
+
+    def _claim(self) -> tuple[RescoreJob, ...]:
+        terms = self._terms
+        return self._store.claim_rescoring(
+            terms.owner,
+            self._scorer_id,
+            limit=self._batch_answers,
+            lease_s=terms.lease_s,
+            max_attempts=terms.max_attempts,
+        )
+
+    def _settle(self, jobs: tuple[RescoreJob, ...]) -> None:
+        if scored := self._score(jobs):
+            self._finish(self._judge(scored))
+
+    def _score(self, jobs: Sequence[RescoreJob]) -> list[tuple[RescoreJob, AnswerGrounding]]:
+        """Those that can be scored; the others are settled as failures."""
+        found = self._scoring.score([job.exchange for job in jobs])
+        scored = []
+        for job, grounding in zip(jobs, found, strict=True):
+            if isinstance(grounding, Unscorable):
+                self._settle_failure(job, grounding.error)
+            else:
+                scored.append((job, grounding))
+        return scored
+
+    def _judge(self, scored: Sequence[tuple[RescoreJob, AnswerGrounding]]) -> list[tuple[RescoreJob, Judged]]:
+        thresholds = self._store.active_thresholds(self._scorer_id)
+        judged = []
+        for job, grounding in scored:
+            scores = self._detector.scores(job.exchange, grounding)
+            judged.append((job, Judged(grounding, judge(scores, threshold_for(job.app, thresholds)))))
+        return judged
+
+    def _finish(self, judged: Sequence[tuple[RescoreJob, Judged]]) -> None:
+        try:
+            stored = self._store.finish_rescoring(self._scorer_id, judged)
+        except StoreRejected as error:
+            if len(judged) == 1:
+                self._settle_failure(judged[0][0], str(error))
+                return
+            # One of them is more than the database can hold. Alone, each shows which it is.
+            log.warning("rescoring_batch_rejected", error=str(error), jobs=len(judged))
+            for one in judged:
+                self._finish([one])
+            return
+        log.info("rescored", jobs=len(judged), verdicts=stored)
+
+    def _log_postponed(self, **facts: object) -> None:
+        log.warning("rescoring_postponed", **facts)
+
+    def _log_retried(self, **facts: object) -> None:
+        log.warning("rescoring_retried", **facts)
+
+    def _log_failed(self, **facts: object) -> None:
+        log.error("rescoring_failed", **facts)

@@ -1,0 +1,100 @@
+"""Runs the scheduled jobs: APScheduler wakes them, and who enters a tick in Postgres first runs it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import structlog
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from worker.errors import Stopped
+from worker.jobs.ticks import Job
+from worker.jobs.upkeep import JOBS
+from worker.store import Store
+from worker.store.errors import StoreError
+
+LONGEST_NAP_S = 60.0
+
+log = structlog.get_logger(__name__)
+
+
+def utc_now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+@contextmanager
+def scheduled_jobs(store: Store, owner: str, jobs: Sequence[Job] = JOBS) -> Iterator[None]:
+    """Run the jobs until the context is left, which waits for those at work to leave off.
+
+    ``owner`` names this process in the rows of the runs. Ticks that went by while nobody was there are caught up with
+    one run, that of the latest.
+    """
+    runner = Runner(store, owner)
+    scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
+    for job in jobs:
+        # Twice per tick, so that a wake that is a little late meets every tick all the same.
+        nap_s = min(job.schedule.period_s / 2, LONGEST_NAP_S)
+        scheduler.add_job(runner.wake, "interval", args=[job], seconds=nap_s, id=job.name, next_run_time=utc_now())
+    scheduler.start()
+    try:
+        yield
+    finally:
+        runner.stop.set()
+        scheduler.shutdown(wait=True)
+
+
+class Runner:
+    """Looks whether a job is due and runs it if nobody else does. ``clock`` gives the time with its zone.
+
+    Jobs may be woken from several threads at once, but each job from one at a time.
+    """
+
+    def __init__(self, store: Store, owner: str, clock: Callable[[], datetime] = utc_now) -> None:
+        self._store = store
+        self._owner = owner
+        self._clock = clock
+        self._settled: dict[str, datetime] = {}
+        self.stop = threading.Event()
+
+    def wake(self, job: Job) -> None:
+        """Run the job's latest tick unless it was run. A fault of the database leaves it for the next wake."""
+        tick = job.schedule.latest(self._clock())
+        if self._settled.get(job.name) == tick or self.stop.is_set():
+            return
+        try:
+            ours = self._store.claim_run(job.name, tick, self._owner)
+        except StoreError as error:
+            log.warning("job_postponed", job=job.name, error=str(error))
+            return
+        self._settled[job.name] = tick
+        if ours:
+            self._run(job, tick)
+
+    def _run(self, job: Job, tick: datetime) -> None:
+        started = time.monotonic()
+        failed, detail = self._outcome(job)
+        seconds = round(time.monotonic() - started, 3)
+        try:
+            self._store.end_run(job.name, tick, failed=failed, detail=detail or None)
+        except StoreError as error:
+            log.warning("job_end_not_booked", job=job.name, error=str(error))
+        if failed:
+            log.error("job_failed", job=job.name, error=detail, seconds=seconds)
+        elif detail:
+            log.info("job_done", job=job.name, did=detail, seconds=seconds)
+
+    def _outcome(self, job: Job) -> tuple[bool, str]:
+        """Whether the job failed, and what it did or why."""
+        try:
+            return False, job.work(self._store, self.stop)
+        except Stopped:
+            return True, "stopped"
+        except StoreError as error:
+            return True, f"{type(error).__name__}: {error}"
+        except Exception as error:  # noqa: BLE001 - whatever it is, the row says so and the other jobs go on
+            return True, type(error).__name__

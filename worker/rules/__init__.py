@@ -1,0 +1,1 @@
+"""What is decided: pure values and functions, below the store."""

@@ -1,0 +1,57 @@
+"""What an app may still ask people about today. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from worker.rules.policy import ReviewPolicy
+from worker.rules.selection import Pace, Reason, Selection
+
+
+@dataclass(frozen=True, slots=True)
+class UsualDay:
+    """An app's traffic: the sums of ``expected_weights`` over a day, and the spread of its scores in nats, above 0."""
+
+    flagged: float
+    sampled: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The app's policy, its traffic (None: not known yet), and how many sentences were issued this UTC day."""
+
+    policy: ReviewPolicy
+    usual: UsualDay | None = None
+    flagged_issued: int = 0
+    sampled_issued: int = 0
+
+    @property
+    def pace(self) -> Pace:
+        """How fast what is left of the day's budget may be spent."""
+        pace = Pace(
+            flagged_budget=self.policy.flagged_budget,
+            flagged_issued=self.flagged_issued,
+            expected_flagged=None,
+            sampled_budget=self.policy.sampled_budget,
+            sampled_issued=self.sampled_issued,
+            expected_sampled=None,
+        )
+        if self.usual is None:
+            return pace
+        return replace(
+            pace,
+            expected_flagged=self.usual.flagged,
+            expected_sampled=self.usual.sampled,
+            spread=self.usual.spread,
+        )
+
+    def after(self, selection: Selection) -> Allowance:
+        """What is left once these sentences are issued."""
+        issued = Counter(one.reason for one in selection.sentences)
+        return replace(
+            self,
+            flagged_issued=self.flagged_issued + issued[Reason.FLAGGED],
+            sampled_issued=self.sampled_issued + issued[Reason.SAMPLED],
+        )

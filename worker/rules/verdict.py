@@ -1,0 +1,82 @@
+"""The verdict: the scores of an answer's sentences against the threshold in force. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from worker.rules.calibration.curve import Curve
+from worker.rules.selection import Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One version for one app (None: every app without its own) and one scorer identity. Both bounds in nats.
+
+    A sentence is flagged if its score is below ``flag_below``; an answer is attributed if its lowest score is below
+    ``attribute_below``, which is never lower, so that every flagged answer is attributed. A version that was learned
+    from labels has a ``curve``.
+    """
+
+    id: int
+    app: str | None
+    version: int
+    flag_below: float
+    attribute_below: float
+    learned_from: str
+    activated_at: datetime
+    curve: Curve | None = None
+
+    @property
+    def name(self) -> str:
+        """The version as people see it, such as ``default/1`` or ``support-bot/3``."""
+        return f"{self.app or 'default'}/{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``scores``, the detector's, and ``flagged`` have one entry per sentence, None where it has no score.
+
+    So has ``probabilities``, P(unsupported) by the threshold's curve; None for all sentences if it has no curve. People
+    are asked about the sentences of the ``selection``, each of them by so many ``reviewers``.
+    """
+
+    threshold: Threshold
+    scores: tuple[float | None, ...]
+    flagged: tuple[bool | None, ...]
+    wants_attribution: bool
+    probabilities: tuple[float | None, ...]
+    selection: Selection | None = None
+    reviewers: int = 1
+
+    @property
+    def lowest_score(self) -> float | None:
+        """The answer's score, that of its least grounded sentence; None if no sentence has one."""
+        return lowest(self.scores)
+
+
+def judge(scores: Sequence[float | None], threshold: Threshold) -> Verdict:
+    """Compare every scored sentence with the threshold. Higher is more grounded; equal is not flagged."""
+    least = lowest(scores)
+    return Verdict(
+        threshold=threshold,
+        scores=tuple(scores),
+        flagged=tuple(None if score is None else score < threshold.flag_below for score in scores),
+        wants_attribution=least is not None and least < threshold.attribute_below,
+        probabilities=tuple(_probability(score, threshold.curve) for score in scores),
+    )
+
+
+def lowest(scores: Sequence[float | None]) -> float | None:
+    """The least of those that are there."""
+    return min((score for score in scores if score is not None), default=None)
+
+
+def _probability(score: float | None, curve: Curve | None) -> float | None:
+    return None if score is None or curve is None else curve.probability(score)
+
+
+def threshold_for(app: str, thresholds: dict[str | None, Threshold]) -> Threshold:
+    """The app's own threshold, else the default (key None), which always exists once the worker has started."""
+    return thresholds.get(app) or thresholds[None]

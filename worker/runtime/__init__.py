@@ -1,0 +1,1 @@
+"""What keeps a process alive and seen."""

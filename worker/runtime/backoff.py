@@ -1,0 +1,72 @@
+"""Waiting out transient faults: pause, try again, with growing and jittered pauses, for as long as it takes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TypeVar
+
+import structlog
+
+from worker.broker.errors import BrokerUnavailable
+from worker.errors import ScorerUnavailable, Stopped
+from worker.runtime.instruments import Instruments
+from worker.runtime.stop import Stop
+from worker.store.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+FIRST_PAUSE_S = 0.5
+# What was away is noticed within this time of its return.
+LONGEST_PAUSE_S = 10.0
+TRANSIENT = (StoreUnavailable, BrokerUnavailable, ScorerUnavailable)
+
+log = structlog.get_logger(__name__)
+
+
+class Patience:
+    """Outlasts transient faults until a stop is asked for; one part of the worker's, which shows so that it lives.
+
+    ``part`` is its name for liveness, where it is expected to be heard of every ``within_s`` seconds.
+    """
+
+    def __init__(self, stop: Stop, instruments: Instruments, *, part: str, within_s: float) -> None:
+        self._stop = stop
+        self._instruments = instruments
+        self._part = part
+        instruments.liveness.expect(part, within_s)
+
+    def beat(self) -> None:
+        """Show that the part lives."""
+        self._instruments.liveness.beat(self._part)
+
+    def outlast(self, action: Callable[[], T], *, name: str) -> T:
+        """Run ``action`` until database, broker and device let it succeed. ``name`` is a fixed word.
+
+        Raises Stopped if a stop is asked for meanwhile, and whatever is not transient at once.
+        """
+        attempt = 0
+        while True:
+            self.beat()
+            try:
+                result = action()
+            except TRANSIENT as error:
+                pause = pause_s(attempt)
+                attempt += 1
+                log.warning(
+                    "transient_fault", action=name, attempt=attempt, retry_in_s=round(pause, 2), error=str(error)
+                )
+                self._instruments.metrics.retried(name)
+                self._instruments.readiness.set(name, str(error))
+                if self._stop.wait(pause):
+                    raise Stopped(name) from error
+            else:
+                if attempt:
+                    self._instruments.readiness.set(name, None)
+                return result
+
+
+def pause_s(attempt: int) -> float:
+    """Seconds before try ``attempt`` + 1: doubling, at most LONGEST_PAUSE_S, between half and the whole of it."""
+    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(attempt, 16))
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret

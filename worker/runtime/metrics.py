@@ -1,0 +1,379 @@
+"""Every metric of a worker, with its name, its unit and its meaning. Callers state facts and need not know Prometheus.
+
+The exposition also has what the operating system says of the process (``process_*``: memory, file descriptors, CPU).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from enum import StrEnum
+
+from prometheus_client import (
+    CONTENT_TYPE_PLAIN_0_0_4,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    Metric,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.registry import Collector
+
+from gasp_core.grounding import AnswerSkip
+from schemas.dead_letter import RejectReason
+from worker.rules.claims import GapReason, OffsetGap
+from worker.rules.opinion import Label
+from worker.rules.settlement import Outcome, Settled
+from worker.rules.verdict import Threshold
+from worker.settings.channels import CHANNELS
+from worker.store.leases import Backlog
+
+# Label values where a fact has no name of its own.
+NO_REASON = "none"
+DEFAULT_APP = "default"
+NO_OPINION = "failed"
+
+STAGE_BUCKETS_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+BATCH_BUCKETS_MESSAGES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
+
+
+class Stage(StrEnum):
+    """Where the time of a message goes. All but the last are stages of a batch; ``attribution`` is one job."""
+
+    POLL = "poll"
+    DECODE = "decode"
+    KNOWN = "known"
+    SCORE = "score"
+    JUDGE = "judge"
+    DEAD_LETTERS = "dead_letters"
+    STORE = "store"
+    COMMIT = "commit"
+    ATTRIBUTION = "attribution"
+
+
+class MemoryStep(StrEnum):
+    """What was done when the model ran out of memory."""
+
+    HALVED = "halved"
+    SINGLE = "single"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+
+
+class OutboxOutcome(StrEnum):
+    """What became of an event about a review task: sent, found where an earlier attempt had sent it, or given up."""
+
+    SENT = "sent"
+    FOUND = "found"
+    FAILED = "failed"
+
+
+class Metrics:
+    """The metrics of one worker, in a registry of their own. Any thread may call any method.
+
+    Labels are bounded: partitions that the worker owns, fixed words, and the apps that have a threshold. What an
+    alert may be set on is there from the start, at zero, so that its first increase is seen.
+    """
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._define_lag()
+        self._define_batches()
+        self._define_faults()
+        self._define_judgement()
+        self._define_outbox()
+        self._define_opinions()
+        self._begin_at_zero()
+        ProcessCollector(registry=self._registry)
+
+    def _define_lag(self) -> None:
+        place = ("topic", "partition")
+        self._lag = Gauge(
+            "gasp_lag_messages",
+            "Messages of an owned partition that are logged and not yet settled.",
+            place,
+            registry=self._registry,
+        )
+        self._oldest_age = Gauge(
+            "gasp_oldest_unscored_age_seconds",
+            "Seconds since the oldest unsettled message of an owned partition was logged; 0 when none waits.",
+            place,
+            registry=self._registry,
+        )
+        self._rebalances = Counter(
+            "gasp_rebalances_total",
+            "Rebalances of the consumer group that gave this worker partitions or took some away.",
+            registry=self._registry,
+        )
+
+    def _define_batches(self) -> None:
+        self._batch = Histogram(
+            "gasp_batch_messages", "Messages in a batch.", buckets=BATCH_BUCKETS_MESSAGES, registry=self._registry
+        )
+        self._in_flight = Gauge(
+            "gasp_in_flight_bytes",
+            "Bytes of the messages that are held in memory by the batch that is being settled.",
+            registry=self._registry,
+        )
+        self._tokens = Counter(
+            "gasp_scored_tokens_total", "Tokens of contexts and answers that were scored.", registry=self._registry
+        )
+        self._stage = Histogram(
+            "gasp_stage_seconds",
+            "Seconds that a stage took: for a batch, or for one job where the stage is attribution.",
+            ("stage",),
+            buckets=STAGE_BUCKETS_S,
+            registry=self._registry,
+        )
+        self._settled = Counter(
+            "gasp_settled_messages_total",
+            "Messages that got their outcome, by outcome and reason (none for scored and labelled).",
+            ("outcome", "reason"),
+            registry=self._registry,
+        )
+
+    def _define_faults(self) -> None:
+        self._retries = Counter(
+            "gasp_retries_total",
+            "Retries of an action that failed because the database or the broker was away.",
+            ("action",),
+            registry=self._registry,
+        )
+        self._fenced = Counter(
+            "gasp_fenced_writes_total",
+            "Writes of a partition that were refused because another worker had moved it on.",
+            registry=self._registry,
+        )
+        self._abandoned = Counter(
+            "gasp_abandoned_batches_total",
+            "Batches that were given up at a stop; the partition's next owner reads them again.",
+            registry=self._registry,
+        )
+        self._gaps = Counter(
+            "gasp_offset_gaps_total",
+            "Gaps: stretches of offsets that were not read and cannot be any more.",
+            ("reason",),
+            registry=self._registry,
+        )
+        self._gap_messages = Counter(
+            "gasp_offset_gap_messages_total",
+            "Messages that these gaps span; offsets that never held a message count, too.",
+            ("reason",),
+            registry=self._registry,
+        )
+        self._memory_steps = Counter(
+            "gasp_out_of_memory_steps_total",
+            "Steps that were taken because scoring ran out of memory, by what was done.",
+            ("step",),
+            registry=self._registry,
+        )
+
+    def _define_judgement(self) -> None:
+        version = ("app", "scope", "version")
+        self._jobs = Gauge(
+            "gasp_attribution_jobs",
+            "Attribution jobs in the database that are not done, by state.",
+            ("state",),
+            registry=self._registry,
+        )
+        self._flag_below = Gauge(
+            "gasp_threshold_flag_below_nats",
+            "Score in nats below which a sentence is flagged, for each threshold version in force.",
+            version,
+            registry=self._registry,
+        )
+        self._attribute_below = Gauge(
+            "gasp_threshold_attribute_below_nats",
+            "Lowest score in nats below which an answer is attributed, for each threshold version in force.",
+            version,
+            registry=self._registry,
+        )
+        self._thresholds: set[tuple[str, str, str]] = set()
+        self._calibrations = Gauge(
+            "gasp_calibration_runs",
+            "Recalibration runs of the last seven days in the database, by outcome and reason.",
+            ("outcome", "reason"),
+            registry=self._registry,
+        )
+        self._calibrated: set[tuple[str, str]] = set()
+        self._build = Info(
+            "gasp_build",
+            "Always 1; version of the worker and identity of its scorer, as labels.",
+            registry=self._registry,
+        )
+
+    def _define_outbox(self) -> None:
+        self._outbox = Gauge(
+            "gasp_outbox_events",
+            "Events about review tasks in the database that are not done, by channel and state.",
+            ("channel", "state"),
+            registry=self._registry,
+        )
+        self._outbox_settled = Counter(
+            "gasp_outbox_settled_events_total",
+            "Events about review tasks that this worker settled, by channel and outcome.",
+            ("channel", "outcome"),
+            registry=self._registry,
+        )
+
+    def _define_opinions(self) -> None:
+        self._opinions = Counter(
+            "gasp_second_opinions_total",
+            "Flagged sentences that a second opinion was given on, by its label; failed where none came of it.",
+            ("label",),
+            registry=self._registry,
+        )
+
+    def _begin_at_zero(self) -> None:
+        for label in (*Label, NO_OPINION):
+            self._opinions.labels(label)
+        self.outbox_backlogs({})
+        for channel in CHANNELS:
+            for outcome in OutboxOutcome:
+                self._outbox_settled.labels(channel, outcome)
+        for stage in Stage:
+            self._stage.labels(stage)
+        for step in MemoryStep:
+            self._memory_steps.labels(step)
+        for gap in GapReason:
+            self._gaps.labels(gap)
+            self._gap_messages.labels(gap)
+        for done in (Outcome.SCORED, Outcome.LABELLED):
+            self._settled.labels(done, NO_REASON)
+        for skip in AnswerSkip:
+            self._settled.labels(Outcome.SKIPPED, skip)
+        for reject in RejectReason:
+            self._settled.labels(Outcome.DEAD_LETTERED, reject)
+
+    def lag(self, topic: str, partition: int, messages: int) -> None:
+        """So many messages of an owned partition are logged and not yet settled."""
+        self._lag.labels(topic, partition).set(messages)
+
+    def oldest_unscored(self, topic: str, partition: int, logged_at: datetime | None) -> None:
+        """The oldest unsettled message of an owned partition was logged then; None if none waits.
+
+        Its age is taken anew at every scrape, so that it grows while nothing moves.
+        """
+        age = self._oldest_age.labels(topic, partition)
+        age.set_function(lambda: 0.0 if logged_at is None else max(0.0, time.time() - logged_at.timestamp()))
+
+    def revoked(self, topic: str, partition: int) -> None:
+        """A partition is no longer ours: its lag is another worker's to tell."""
+        self._lag.remove(topic, partition)
+        self._oldest_age.remove(topic, partition)
+
+    def rebalanced(self) -> None:
+        """Partitions came or went."""
+        self._rebalances.inc()
+
+    def batch_launched(self, messages: int, size_bytes: int) -> None:
+        """A batch is being settled; ``size_bytes`` is what its records hold in memory."""
+        self._batch.observe(messages)
+        self._in_flight.inc(size_bytes)
+
+    def batch_landed(self, size_bytes: int) -> None:
+        """The batch in flight is over, in whatever way; its bytes are given back."""
+        self._in_flight.dec(size_bytes)
+
+    def batch_abandoned(self) -> None:
+        """A batch was given up at a stop."""
+        self._abandoned.inc()
+
+    def tokens_scored(self, tokens: int) -> None:
+        """So many tokens of contexts and answers were scored."""
+        self._tokens.inc(tokens)
+
+    def stage(self, stage: Stage) -> AbstractContextManager[object]:
+        """Measure how long the block takes, whether it ends well or with an exception."""
+        return self._stage.labels(stage).time()
+
+    def settled(self, settled: Settled) -> None:
+        """A transaction gave these outcomes and was refused for these partitions."""
+        for (outcome, reason), messages in settled.counts.items():
+            self._settled.labels(outcome, reason or NO_REASON).inc(messages)
+        self._fenced.inc(len(settled.fenced))
+
+    def retried(self, action: str) -> None:
+        """An action met a transient fault and will be tried again. ``action`` is a fixed word of the code."""
+        self._retries.labels(action).inc()
+
+    def passed_over(self, gap: OffsetGap) -> None:
+        """A partition goes on behind this gap."""
+        self._gaps.labels(gap.reason).inc()
+        self._gap_messages.labels(gap.reason).inc(gap.to_offset - gap.from_offset)
+
+    def out_of_memory(self, step: MemoryStep) -> None:
+        """Scoring ran out of memory, and this was done."""
+        self._memory_steps.labels(step).inc()
+
+    def attribution_backlog(self, backlog: Backlog) -> None:
+        """So many attribution jobs wait, run and have failed. Those that are done are not counted: they pile up."""
+        for state in ("waiting", "running", "failed"):
+            self._jobs.labels(state).set(getattr(backlog, state))
+
+    def outbox_backlogs(self, backlogs: Mapping[str, Backlog]) -> None:
+        """So many events of each channel wait, run and have failed; none of a channel that is not there."""
+        for channel in CHANNELS:
+            for state in ("waiting", "running", "failed"):
+                self._outbox.labels(channel, state).set(getattr(backlogs.get(channel, Backlog()), state))
+
+    def outbox_settled(self, channel: str, outcome: OutboxOutcome, events: int) -> None:
+        """So many events of a channel were settled for good."""
+        self._outbox_settled.labels(channel, outcome).inc(events)
+
+    def second_opinion(self, label: Label | None) -> None:
+        """A second opinion was stored; None: one was given up."""
+        self._opinions.labels(NO_OPINION if label is None else label).inc()
+
+    def thresholds(self, in_force: Mapping[str | None, Threshold]) -> None:
+        """These thresholds are in force, by app (None: every app without its own); others no longer are."""
+        found = {_threshold_labels(threshold): threshold for threshold in in_force.values()}
+        for labels, threshold in found.items():
+            self._flag_below.labels(*labels).set(threshold.flag_below)
+            self._attribute_below.labels(*labels).set(threshold.attribute_below)
+        for labels in self._thresholds - found.keys():
+            self._flag_below.remove(*labels)
+            self._attribute_below.remove(*labels)
+        self._thresholds = set(found)
+
+    def calibrations(self, counts: Mapping[tuple[str, str], int]) -> None:
+        """So many recalibrations of the last seven days had this outcome and reason; others are none any more."""
+        for labels, runs in counts.items():
+            self._calibrations.labels(*labels).set(runs)
+        for labels in self._calibrated - counts.keys():
+            self._calibrations.remove(*labels)
+        self._calibrated = set(counts)
+
+    def built(self, version: str, scorer: str) -> None:
+        """The version that runs, and its scorer's identity: empty in a process that scores nothing."""
+        self._build.info({"version": version, "scorer": scorer})
+
+    def render(self) -> tuple[bytes, str]:
+        """The exposition in Prometheus's text format, and its content type."""
+        return generate_latest(_WithoutBirths(self._registry)), CONTENT_TYPE_PLAIN_0_0_4
+
+
+class _WithoutBirths(Collector):
+    """A registry without the time at which each series began, which would double the series and tells nothing here.
+
+    The library can leave them out by itself, but only for the process as a whole.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._registry.collect():
+            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family
+
+
+def _threshold_labels(threshold: Threshold) -> tuple[str, str, str]:
+    """App, scope and version. The scope keeps an app that is called default apart from the default."""
+    scope = "every_other" if threshold.app is None else "own"
+    return (threshold.app or DEFAULT_APP, scope, str(threshold.version))

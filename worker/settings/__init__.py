@@ -1,0 +1,1 @@
+"""What can be set, and what follows from it."""
