@@ -11,12 +11,13 @@ from pydantic_core import ErrorDetails
 from schemas.adapters import adapter_for
 from schemas.adapters.fields import merged
 from schemas.adapters.values import as_text
-from schemas.dead_letter import MAX_DETAIL_CHARS, RejectReason
+from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.envelope import JsonObject, open_envelope
 from schemas.errors import UnusablePayload
 from schemas.headers import Headers
 from schemas.interaction import MAX_ID_CHARS, Interaction, Passage
 from schemas.payload import present
+from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
 from schemas.timestamps import parse_timestamp
 

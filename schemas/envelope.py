@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from schemas.dead_letter import RejectReason
 from schemas.errors import UnusablePayload
 from schemas.framing import parse_framed
 from schemas.headers import Headers, header_texts
 from schemas.payload import Parsed, parse_json
+from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
 
 JsonObject: TypeAlias = dict[str, JsonValue]

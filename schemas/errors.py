@@ -7,10 +7,7 @@ SchemaError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from schemas.dead_letter import RejectReason
+from schemas.reject_reason import RejectReason
 
 
 class SchemaError(Exception):

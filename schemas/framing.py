@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from schemas.dead_letter import RejectReason
 from schemas.errors import UnusablePayload
 from schemas.payload import Parsed, parse_json
+from schemas.reject_reason import RejectReason
 
 # Prefix and length of the whole frame. No JSON text begins with one of the prefixes.
 _FRAMES = {

@@ -9,13 +9,14 @@ from datetime import datetime
 from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from schemas.dead_letter import MAX_DETAIL_CHARS, RejectReason
+from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.decoding import Rejected
 from schemas.envelope import JsonObject, open_envelope
 from schemas.errors import UnusablePayload
 from schemas.headers import Headers
 from schemas.label_adapters import label_adapter_for
 from schemas.payload import present
+from schemas.reject_reason import RejectReason
 from schemas.review_label import ReviewLabel
 from schemas.timestamps import parse_timestamp
 

@@ -10,8 +10,8 @@ from itertools import accumulate
 import orjson
 from pydantic import JsonValue
 
-from schemas.dead_letter import RejectReason
 from schemas.errors import UnusablePayload
+from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
 
 # Far above any logging format, far below where a recursive reader of the result would fail.

@@ -10,9 +10,9 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from schemas.dead_letter import RejectReason
 from schemas.headers import Headers, header_texts, without_first
 from schemas.interaction import UtcDatetime
+from schemas.reject_reason import RejectReason
 from schemas.text import StorableText
 
 MAX_COUNT = 1_000_000

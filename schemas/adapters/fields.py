@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from schemas.adapters.values import as_anything, as_identifier, as_number, as_object, as_text
-from schemas.dead_letter import RejectReason
 from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
 from schemas.interaction import MAX_PASSAGES
+from schemas.reject_reason import RejectReason
 
 
 @dataclass(frozen=True, slots=True)

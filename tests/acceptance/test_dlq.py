@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from schemas.dead_letter import RejectReason
+from schemas.reject_reason import RejectReason
 from schemas.replay import Replay
 from tests.brokers import Broker
 from tests.exchanges import exchange, write_exchanges

@@ -20,7 +20,8 @@ import psutil
 import typer
 
 from migrations.upgrade import upgrade
-from schemas.dead_letter import DeadLetter, RejectReason, original_headers
+from schemas.dead_letter import DeadLetter, original_headers
+from schemas.reject_reason import RejectReason
 from tests.apache_kafka import apache_kafka
 from tests.benchmarks.throughput import (
     DEAD_LETTERS,

@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from structlog import reset_defaults
 from typer.testing import CliRunner, Result
 
-from schemas.dead_letter import RejectReason
+from schemas.reject_reason import RejectReason
 from schemas.replay import Replay, without_history
 from tests.apache_kafka import ApacheKafka
 from tests.brokers import DEADLINE_S, Broker

@@ -14,7 +14,8 @@ from uuid import UUID
 import pytest
 from structlog.testing import capture_logs
 
-from schemas.dead_letter import DeadLetter, RejectReason
+from schemas.dead_letter import DeadLetter
+from schemas.reject_reason import RejectReason
 from schemas.review_label import ReviewLabel
 from tests.brokers import Broker
 from tests.integration.label_examples import ASKED, answered, asked, consensus, held, label, task_state

@@ -8,9 +8,9 @@ from schemas.adapters.fields import merged
 from schemas.adapters.flat import FLAT_NAMES, FlatAdapter
 from schemas.adapters.native import NativeAdapter
 from schemas.adapters.values import as_identifier, as_number
-from schemas.dead_letter import RejectReason
 from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
+from schemas.reject_reason import RejectReason
 
 
 def flat(**row: JsonValue) -> JsonObject:

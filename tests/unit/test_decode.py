@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.dead_letter import MAX_DETAIL_CHARS, RejectReason
+from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.decoding import Decoded, Rejected, decode_payload
+from schemas.reject_reason import RejectReason
 from tests.fixtures.bad_inputs import ANSWER, BAD_INPUTS, MAX_MESSAGE_BYTES, PASSAGE, BadInput, encode, row
 from worker.ingest.decode import decode
 from worker.rules.records import Record

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.dead_letter import DeadLetter, RejectReason
+from schemas.dead_letter import DeadLetter
+from schemas.reject_reason import RejectReason
 from schemas.replay import Replay, without_history
 from worker.broker.scan import TopicScan
 from worker.broker.sink import Place

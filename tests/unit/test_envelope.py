@@ -5,10 +5,10 @@ import base64
 import pytest
 from pydantic import JsonValue
 
-from schemas.dead_letter import RejectReason
 from schemas.envelope import MAX_WRAPPERS, open_envelope
 from schemas.errors import UnusablePayload
 from schemas.headers import Headers
+from schemas.reject_reason import RejectReason
 from tests.fixtures.bad_inputs import encode
 
 BODY: dict[str, JsonValue] = {"answer": "Yes."}

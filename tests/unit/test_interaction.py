@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.dead_letter import DeadLetter, RejectReason, original_headers
+from schemas.dead_letter import DeadLetter, original_headers
 from schemas.errors import NotADeadLetter
 from schemas.interaction import MAX_APP_CHARS, MAX_ID_CHARS, MAX_PASSAGES, Interaction, Passage, content_hash
+from schemas.reject_reason import RejectReason
 
 OK = {"interaction_id": "i1", "app": "bot", "answer": "Yes."}
 # The first hours of a calendar that is ahead of UTC, and the last of one that is behind.

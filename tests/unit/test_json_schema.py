@@ -7,9 +7,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from schemas.dead_letter import DeadLetter, RejectReason
+from schemas.dead_letter import DeadLetter
 from schemas.interaction import Interaction
 from schemas.json_schema import CONTRACTS, DIRECTORY, render, write
+from schemas.reject_reason import RejectReason
 from tests.fixtures.bad_inputs import row
 from tests.unit.review_tasks import review_task
 

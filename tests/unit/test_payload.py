@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from schemas.dead_letter import RejectReason
 from schemas.errors import UnusablePayload
 from schemas.payload import MAX_DEPTH, Parsed, parse_json, present
+from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
 from schemas.text import replace_unstorable
 

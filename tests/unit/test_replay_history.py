@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from schemas.dead_letter import DeadLetter, RejectReason, original_headers
+from schemas.dead_letter import DeadLetter, original_headers
 from schemas.decoding import decode_payload
+from schemas.reject_reason import RejectReason
 from schemas.replay import Replay, without_history
 from tests.fixtures.bad_inputs import EVENT_HEADERS, row
 

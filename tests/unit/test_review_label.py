@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from schemas.dead_letter import RejectReason
 from schemas.label_reading import Reading, read_label_payload, read_label_row
+from schemas.reject_reason import RejectReason
 from schemas.review_label import MAX_NOTE_CHARS, Detail, Label, LabelAction, ReviewLabel
 from tests.unit.test_json_schema import validator
 

@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY, Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from gasp_core.grounding import AnswerSkip
-from schemas.dead_letter import RejectReason
+from schemas.reject_reason import RejectReason
 from worker.rules.claims import GapReason, OffsetGap
 from worker.rules.settlement import Outcome, Settled
 from worker.rules.verdict import Threshold

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from schemas.dead_letter import RejectReason
+from schemas.reject_reason import RejectReason
 from worker.dlq.selection import Selection
 from worker.errors import InputFileError
 from worker.runtime.logs import configure_logs

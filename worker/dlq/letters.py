@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from schemas.dead_letter import DeadLetter, RejectReason, original_headers
+from schemas.dead_letter import DeadLetter, original_headers
 from schemas.errors import NotADeadLetter
+from schemas.reject_reason import RejectReason
 from schemas.replay import Replay, without_history
 from worker.broker.sink import Place
 from worker.broker.unreadable import Gap

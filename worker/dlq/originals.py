@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from enum import StrEnum
 
-from schemas.dead_letter import DeadLetter, RejectReason
+from schemas.dead_letter import DeadLetter
+from schemas.reject_reason import RejectReason
 from worker.broker.errors import RecordsUnreadable, TopicMissing
 from worker.broker.scan import TopicScan
 from worker.dlq.letters import Letter

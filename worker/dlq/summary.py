@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from schemas.dead_letter import RejectReason
+from schemas.reject_reason import RejectReason
 from worker.broker.sink import Place
 from worker.dlq.letters import Letter, Stranger
 

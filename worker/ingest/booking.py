@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from schemas.dead_letter import RejectReason
+from schemas.reject_reason import RejectReason
 from worker.ingest.dead_letters import DeadLetters
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Settled, Settlement, merge

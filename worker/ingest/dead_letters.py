@@ -8,7 +8,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from enum import IntEnum
 
-from schemas.dead_letter import DeadLetter, RejectReason
+from schemas.dead_letter import DeadLetter
+from schemas.reject_reason import RejectReason
 from worker.broker.errors import RecordTooLarge, SendFailed
 from worker.broker.sink import Place, RecordSink
 from worker.rules.settlement import Outcome, Settlement

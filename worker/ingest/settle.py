@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 import structlog
 
 from gasp_core.grounding import AnswerGrounding, Exchange, Passage
-from schemas.dead_letter import RejectReason
 from schemas.decoding import Decoded, Rejected
 from schemas.interaction import Interaction
+from schemas.reject_reason import RejectReason
 from worker.ingest.booking import Booking
 from worker.ingest.dead_letters import DeadLetters
 from worker.ingest.decode import decode

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import structlog
 
-from schemas.dead_letter import RejectReason
 from schemas.label_reading import Reading, read_label_payload
+from schemas.reject_reason import RejectReason
 from schemas.review_label import ReviewLabel
 from worker.ingest.booking import Booking
 from worker.ingest.dead_letters import DeadLetters

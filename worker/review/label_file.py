@@ -12,11 +12,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
 
-from schemas.dead_letter import RejectReason
 from schemas.decoding import Rejected
 from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
 from schemas.payload import parse_json
+from schemas.reject_reason import RejectReason
 from schemas.text import REPLACEMENT
 from worker.errors import InputFileError
 

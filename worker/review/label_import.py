@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from schemas.dead_letter import RejectReason
 from schemas.decoding import Rejected
 from schemas.label_reading import Reading, read_label_row
+from schemas.reject_reason import RejectReason
 from schemas.review_label import ReviewLabel
 from worker.review.label_file import FileRow
 from worker.store import Store

@@ -25,7 +25,7 @@ from prometheus_client import (
 from prometheus_client.registry import Collector
 
 from gasp_core.grounding import AnswerSkip
-from schemas.dead_letter import RejectReason
+from schemas.reject_reason import RejectReason
 from worker.rules.claims import GapReason, OffsetGap
 from worker.rules.opinion import Label
 from worker.rules.settlement import Outcome, Settled
