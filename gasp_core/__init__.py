@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gasp_core.case import Case, chunk_spans, sentence_spans
-    from gasp_core.detector import GASP, Detection, SentenceResult
-    from gasp_core.items import read_items, write_records
-    from gasp_core.metrics import evaluate, pr_auc, roc_auc, threshold_metrics
-    from gasp_core.sentence_scores import Scorer, SentenceScore
+    from gasp_core.gasp_rag.case import Case, chunk_spans, sentence_spans
+    from gasp_core.gasp_rag.detection import Detection, SentenceResult
+    from gasp_core.gasp_rag.gasp import GASP
+    from gasp_core.gasp_rag.items import read_items, write_records
+    from gasp_core.gasp_rag.metrics import evaluate, pr_auc, roc_auc, threshold_metrics
+    from gasp_core.gasp_rag.sentence_scores import Scorer, SentenceScore
     from gasp_core.version import __version__
 
 __all__ = [
@@ -37,11 +38,12 @@ __all__ = [
 # A type checker reads the imports above. It must not see __getattr__, or it would take any name for one of ours.
 if not TYPE_CHECKING:
     _MODULES = {
-        "case": ("Case", "chunk_spans", "sentence_spans"),
-        "detector": ("GASP", "Detection", "SentenceResult"),
-        "items": ("read_items", "write_records"),
-        "metrics": ("evaluate", "pr_auc", "roc_auc", "threshold_metrics"),
-        "sentence_scores": ("Scorer", "SentenceScore"),
+        "gasp_rag.case": ("Case", "chunk_spans", "sentence_spans"),
+        "gasp_rag.detection": ("Detection", "SentenceResult"),
+        "gasp_rag.gasp": ("GASP",),
+        "gasp_rag.items": ("read_items", "write_records"),
+        "gasp_rag.metrics": ("evaluate", "pr_auc", "roc_auc", "threshold_metrics"),
+        "gasp_rag.sentence_scores": ("Scorer", "SentenceScore"),
         "version": ("__version__",),
     }
     _HOMES = {name: module for module, names in _MODULES.items() for name in names}

@@ -13,14 +13,15 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from gasp_core.detector import GASP, GROUP, Detection, SentenceResult
 from gasp_core.errors import GaspError
 from gasp_core.evaluation.data import is_labelled_answers
-from gasp_core.items import read_items, require_writable, write_records
-from gasp_core.labelled import read_labelled
-from gasp_core.metrics import evaluate
+from gasp_core.gasp_rag.detection import Detection, SentenceResult
+from gasp_core.gasp_rag.gasp import GASP, GROUP
+from gasp_core.gasp_rag.items import read_items, require_writable, write_records
+from gasp_core.gasp_rag.labelled import read_labelled
+from gasp_core.gasp_rag.metrics import evaluate
+from gasp_core.gasp_rag.sentence_scores import Feature
 from gasp_core.packaged import PACKAGED_MODEL
-from gasp_core.sentence_scores import Feature
 from gasp_core.version import __version__
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from torch import Tensor
 from gasp_core.divergence import LN_2
 from gasp_core.grounding import Chunk, ChunkDrop, PairDrop, Sentence, SentenceGrounding, SentenceSkip
 from gasp_core.plan import Plan
-from gasp_core.skips import skip_for
+from gasp_core.text.skips import skip_for
 
 # A drop of less is no reaction: it is within what the precision of the passes moves a sentence.
 MIN_REACTION_NATS = 0.05

@@ -18,7 +18,7 @@ from typing import Any, Self
 from gasp_core.errors import ModelUnsupported
 from gasp_core.grounding import AnswerGrounding, Exchange, SentenceGrounding
 from gasp_core.identity import ScorerIdentity, listed
-from gasp_core.lexical import Novelty, novelties
+from gasp_core.text.lexical import Novelty, novelties
 
 # Raised whenever the coefficients or a term change: it is part of the identity of what a worker stores.
 VERSION = "fused-1"

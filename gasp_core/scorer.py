@@ -11,7 +11,6 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from gasp_core.chunks import context_chunks
 from gasp_core.divergence import token_scores
 from gasp_core.errors import ModelUnsupported
 from gasp_core.features import assign_tokens, sentence_grounding
@@ -31,9 +30,10 @@ from gasp_core.memory import in_memory
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, no_removals, plan_exchange
-from gasp_core.sentences import split_answer
-from gasp_core.skips import answer_skip, of_its_sentences, skip_for
 from gasp_core.template import PLAIN, PromptTemplate
+from gasp_core.text.chunks import context_chunks
+from gasp_core.text.sentences import split_answer
+from gasp_core.text.skips import answer_skip, of_its_sentences, skip_for
 from gasp_core.tokens import AnswerTokens, WindowScores, answer_tokens, no_tokens
 
 # Raised whenever segmentation, passes or aggregation change what a score means.

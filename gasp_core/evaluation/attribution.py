@@ -19,7 +19,7 @@ from gasp_core.evaluation.detector import Evidence, Floats
 from gasp_core.evaluation.labels import sentence_labels
 from gasp_core.evaluation.ranking import Entry, Json
 from gasp_core.grounding import AnswerGrounding, Exchange, SentenceGrounding
-from gasp_core.lexical import words
+from gasp_core.text.lexical import words
 
 # Of a sentence and the texts of chunks, how alike each is to the sentence (n,); 0 or less is not at all.
 Match: TypeAlias = Callable[[str, Sequence[str]], Floats]

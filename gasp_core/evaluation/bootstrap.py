@@ -77,7 +77,7 @@ def weighted_roc_auc(weights: Floats, unsupported: Flags, suspicions: Floats) ->
 
 
 def weighted_pr_auc(weights: Floats, unsupported: Flags, suspicions: Floats) -> Floats:
-    """Average precision (B,), as gasp_core.metrics.pr_auc."""
+    """Average precision (B,), as `pr_auc` of gasp-rag's interface."""
     positives, negatives = _ties(weights, unsupported, suspicions)
     hits = np.cumsum(positives[:, ::-1], axis=1)
     seen = np.cumsum((positives + negatives)[:, ::-1], axis=1)

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from gasp_core.grounding import AnswerGrounding, Exchange, Method, SentenceSkip
 from gasp_core.identity import ScorerIdentity
 from gasp_core.packaged import cache_directory
-from gasp_core.sentences import split_answer
+from gasp_core.text.sentences import split_answer
 from gasp_core.tokens import AnswerTokens
 from gasp_core.tpa.sources import AnswerSources
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gasp_core.errors import InputError
+from gasp_core.gasp_rag.items import parse_item, read_rows
 from gasp_core.grounding import Exchange
-from gasp_core.items import parse_item, read_rows
 
 LABEL_NAMES = ("labels", "sentence_labels", "answer_label")
 

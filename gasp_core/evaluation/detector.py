@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from gasp_core.grounding import AnswerGrounding, Exchange, Sentence, SentenceGrounding, SentenceSkip
 from gasp_core.identity import ScorerIdentity
-from gasp_core.refusals import is_refusal
-from gasp_core.skips import SKIPPED_KINDS
+from gasp_core.text.refusals import is_refusal
+from gasp_core.text.skips import SKIPPED_KINDS
 from gasp_core.tokens import AnswerTokens
 from gasp_core.tpa.sources import AnswerSources
 

@@ -11,7 +11,7 @@ from gasp_core.evaluation.detector import Evidence, Need
 from gasp_core.grounding import Exchange, Method
 from gasp_core.model import LanguageModel
 from gasp_core.scorer import GroundingScorer
-from gasp_core.sentences import split_answer
+from gasp_core.text.sentences import split_answer
 from gasp_core.tokens import AnswerTokens
 from gasp_core.tpa.attribution import attribute_answer
 from gasp_core.tpa.sources import AnswerSources

@@ -18,7 +18,7 @@ from gasp_core.evaluation.bootstrap import (
     weighted_roc_auc,
 )
 from gasp_core.evaluation.detector import Flags, Floats
-from gasp_core.metrics import pr_auc, roc_auc
+from gasp_core.gasp_rag.metrics import pr_auc, roc_auc
 
 # Precisions at which the recall is reported.
 PRECISIONS = (0.5, 0.7, 0.9)

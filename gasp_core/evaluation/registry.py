@@ -22,7 +22,7 @@ from gasp_core.evaluation.directed import directed_logistic, directed_sum
 from gasp_core.evaluation.learning import boosted_trees, standardised_sum
 from gasp_core.fused import Fused, fused_features, shipped_fused
 from gasp_core.grounding import Exchange, SentenceGrounding
-from gasp_core.lexical import novelties
+from gasp_core.text.lexical import novelties
 from gasp_core.tpa.features import tpa_features
 
 # Every other detector is compared with these: the papers' signal, and what costs no model at all.

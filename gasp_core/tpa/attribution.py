@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gasp_core.chunks import context_chunks
 from gasp_core.features import assign_tokens
 from gasp_core.grounding import AnswerSkip, Exchange, Sentence, SentenceSkip
 from gasp_core.memory import in_memory
 from gasp_core.model import LanguageModel
 from gasp_core.plan import Limits, Plan, plan_exchange
-from gasp_core.sentences import split_answer
-from gasp_core.skips import answer_skip, of_its_sentences, skip_for
 from gasp_core.template import PLAIN, PromptTemplate
+from gasp_core.text.chunks import context_chunks
+from gasp_core.text.sentences import split_answer
+from gasp_core.text.skips import answer_skip, of_its_sentences, skip_for
 from gasp_core.tpa.reading import BLOCK_TOKENS, token_sources
 from gasp_core.tpa.shares import PromptLayout
 from gasp_core.tpa.sources import AnswerSources, Source

@@ -11,7 +11,7 @@ from typing import Any
 
 from gasp_core.grounding import Exchange, Passage
 from gasp_core.model import LanguageModel
-from gasp_core.sentences import split_answer
+from gasp_core.text.sentences import split_answer
 
 SAMPLES = Path("worker/samples.jsonl")
 

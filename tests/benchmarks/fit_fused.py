@@ -26,7 +26,7 @@ from gasp_core.evaluation.gather import gather
 from gasp_core.evaluation.labels import sentence_labels
 from gasp_core.evaluation.run import load_models
 from gasp_core.fused import FILE, Fused, Term, fused_features
-from gasp_core.metrics import roc_auc
+from gasp_core.gasp_rag.metrics import roc_auc
 from gasp_core.packaged import PACKAGED_MODEL
 from gasp_core.scorer import MASKED_METHOD_VERSION, METHOD_VERSION
 

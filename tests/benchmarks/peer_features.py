@@ -22,7 +22,7 @@ import typer
 from gasp_core.evaluation.bootstrap import interval, resample, weighted_roc_auc
 from gasp_core.evaluation.learning import standardised_sum
 from gasp_core.evaluation.ranking import Rows
-from gasp_core.metrics import roc_auc
+from gasp_core.gasp_rag.metrics import roc_auc
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
 PUBLISHED = {

@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
-from gasp_core.chunks import context_chunks
 from gasp_core.grounding import (
     AnswerGrounding,
     AnswerSkip,
@@ -24,7 +23,8 @@ from gasp_core.grounding import (
     Truncation,
 )
 from gasp_core.identity import ScorerIdentity
-from gasp_core.sentences import split_answer
+from gasp_core.text.chunks import context_chunks
+from gasp_core.text.sentences import split_answer
 
 if TYPE_CHECKING:
     # Not at run time: it imports torch, which the checker can spare.

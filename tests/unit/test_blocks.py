@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gasp_core.blocks import parse_blocks
 from gasp_core.grounding import UnitKind
+from gasp_core.text.blocks import parse_blocks
 
 MEGABYTE = 1_000_000
 PIECES = [

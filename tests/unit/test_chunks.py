@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gasp_core.chunks import context_chunks
 from gasp_core.grounding import Chunk, Passage
-from gasp_core.sentences import split_answer
+from gasp_core.text.chunks import context_chunks
+from gasp_core.text.sentences import split_answer
 
 texts = st.lists(st.sampled_from(["It rains. ", "Long ones " * 9 + "pour. ", "- an item\n", "\n\n", " ", "雨。"])).map(
     "".join

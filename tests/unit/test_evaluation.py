@@ -30,7 +30,7 @@ from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Plan
 from gasp_core.scorer import GroundingScorer
-from gasp_core.sentences import split_answer
+from gasp_core.text.sentences import split_answer
 from tests.labelled_answers import labelled_rows, write_rows
 
 LONG = Exchange(

@@ -8,7 +8,7 @@ import torch
 from gasp_core.features import assign_tokens, sentence_grounding, supporting_chunk
 from gasp_core.grounding import Chunk, ChunkDrop, Sentence, SentenceSkip, Truncation, UnitKind
 from gasp_core.plan import Plan
-from gasp_core.skips import skip_for
+from gasp_core.text.skips import skip_for
 
 PROSE = UnitKind.PROSE
 

@@ -19,7 +19,7 @@ from gasp_core.grounding import (
     Truncation,
 )
 from gasp_core.identity import ScorerIdentity
-from gasp_core.sentences import split_answer
+from gasp_core.text.sentences import split_answer
 
 ANSWER = "The museum opens at nine. It belongs to Duke Belmora. Yes. The museum opens at nine."
 EXCHANGE = Exchange("When?", (Passage("1", "The museum opens at nine."),), ANSWER)

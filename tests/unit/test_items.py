@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gasp_core.errors import InputError
-from gasp_core.items import parse_item, read_items, write_records
+from gasp_core.gasp_rag.items import parse_item, read_items, write_records
 
 
 def write(path: Path, text: str) -> str:

@@ -11,7 +11,7 @@ from gasp_core.errors import InputError
 from gasp_core.evaluation.data import LabelledAnswer, LabelSpan, is_labelled_answers, read_answers, sample
 from gasp_core.evaluation.labels import sentence_labels
 from gasp_core.grounding import Exchange
-from gasp_core.sentences import split_answer
+from gasp_core.text.sentences import split_answer
 from tests.labelled_answers import labelled_row, labelled_rows, write_rows
 
 ANSWER = "It opens at nine. It costs 5."

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gasp_core.grounding import Exchange, Passage
-from gasp_core.lexical import Novelty, novelties, words
+from gasp_core.text.lexical import Novelty, novelties, words
 
 EXCHANGE = Exchange(
     "When does the museum open?",

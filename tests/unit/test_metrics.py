@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gasp_core.metrics import evaluate, pr_auc, roc_auc, threshold_metrics
+from gasp_core.gasp_rag.metrics import evaluate, pr_auc, roc_auc, threshold_metrics
 
 rows = st.lists(st.tuples(st.integers(0, 1), st.sampled_from([-2.5, -1.0, 0.0, 0.5, 3.0])), min_size=1, max_size=40)
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from gasp_core.chunks import context_chunks
 from gasp_core.grounding import Exchange, Passage
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.passes import attention, choice, trunks
@@ -23,6 +22,7 @@ from gasp_core.passes.shared import SharedPrefixPasses
 from gasp_core.passes.trunks import TrunkCache
 from gasp_core.plan import Limits, Plan, each_group, plan_exchange
 from gasp_core.template import GASP_RAG, PLAIN, PromptTemplate
+from gasp_core.text.chunks import context_chunks
 from tests.models import save_model
 
 CPU = torch.device("cpu")

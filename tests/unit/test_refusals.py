@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gasp_core.refusals import is_refusal
+from gasp_core.text.refusals import is_refusal
 
 REFUSALS = [
     "I don't know.",

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gasp_core.chunks import context_chunks
 from gasp_core.errors import ModelUnsupported
 from gasp_core.features import contradicting_chunk, supporting_chunk
 from gasp_core.grounding import AnswerGrounding, AnswerSkip, ChunkDrop, Exchange, Method, Passage, SentenceSkip
@@ -18,6 +17,7 @@ from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, plan_exchange
 from gasp_core.scorer import GroundingScorer, Pairs
 from gasp_core.template import GASP_RAG, PLAIN, PromptTemplate
+from gasp_core.text.chunks import context_chunks
 from tests.models import WINDOW_TOKENS
 
 TOLERANCE = 1e-4

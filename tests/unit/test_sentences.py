@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gasp_core.grounding import UnitKind
-from gasp_core.sentences import _segment, split_answer
+from gasp_core.text.sentences import _segment, split_answer
 
 MEGABYTE = 1_000_000
 PIECES = [

@@ -12,13 +12,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from gasp_core.chunks import context_chunks
 from gasp_core.errors import ModelOutOfMemory, ModelUnsupported
 from gasp_core.features import assign_tokens
 from gasp_core.grounding import Exchange, Passage, SentenceSkip
 from gasp_core.model import LanguageModel, attending_by, load_model
 from gasp_core.plan import Limits, plan_exchange
 from gasp_core.template import PLAIN
+from gasp_core.text.chunks import context_chunks
 from gasp_core.tpa.architecture import DecoderLayer, decoder_layers
 from gasp_core.tpa.attribution import attribute_answer
 from gasp_core.tpa.reading import token_sources

@@ -15,8 +15,8 @@ from typing import Any
 
 import sentencex
 
-from gasp_core.blocks import Block, parse_blocks
 from gasp_core.grounding import Sentence, UnitKind
+from gasp_core.text.blocks import Block, parse_blocks
 
 # sentencex takes time quadratic in its input for some quotation marks, so it sees a window at a time.
 _WINDOW = 2_000  # characters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gasp_core.grounding import AnswerSkip, Chunk, Exchange, Sentence, SentenceSkip, UnitKind
-from gasp_core.refusals import is_refusal
+from gasp_core.text.refusals import is_refusal
 
 MIN_TOKENS = 3
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gasp_core.case import Case, chunk_spans, sentence_spans
+from gasp_core.gasp_rag.case import Case, chunk_spans, sentence_spans
 from gasp_core.grounding import AnswerGrounding, Exchange, Method, Passage, SentenceGrounding, SentenceSkip
 from gasp_core.packaged import resolve_model
 from gasp_core.template import PLAIN, PromptTemplate

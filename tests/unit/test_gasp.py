@@ -1,4 +1,4 @@
-"""The detector on a tiny model, and the public interface that it shares with gasp-rag."""
+"""GASP on a tiny model, and the public interface that it shares with gasp-rag."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gasp_core.chunks import context_chunks
 from gasp_core.grounding import Passage
-from gasp_core.sentences import split_answer
+from gasp_core.text.chunks import context_chunks
+from gasp_core.text.sentences import split_answer
 
 Span = tuple[int, int]  # half-open, in characters
 

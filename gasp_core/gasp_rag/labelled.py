@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gasp_core.errors import InputError
-from gasp_core.items import read_rows
+from gasp_core.gasp_rag.items import read_rows
 
 
 @dataclass(frozen=True, slots=True)

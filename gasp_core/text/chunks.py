@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from gasp_core.grounding import Chunk, Passage
-from gasp_core.sentences import split_answer
+from gasp_core.text.sentences import split_answer
 
 # Two texts are nearly identical if they share this part of their runs of three words (the Jaccard index): a corrected
 # word in a passage of fifty, another footer, but not the same form filled in otherwise.
