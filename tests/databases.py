@@ -13,7 +13,7 @@ import pytest
 from migrations.upgrade import upgrade
 from worker.embedded.databases import create_database, drop_database
 from worker.embedded.postgres import embedded_postgres
-from worker.store import Store, open_store
+from worker.store.store import Store, open_store
 
 _TEMPLATE = "migrated"
 _numbers = itertools.count(1)

@@ -18,7 +18,7 @@ from worker.cli import stop_on_signals
 from worker.runtime.logs import configure_logs
 from worker.service import Role, run_service
 from worker.settings.settings import read_settings
-from worker.store import Store
+from worker.store.store import Store
 
 PARTS: dict[str, type[Any]] = {part.__name__: part for part in (Store, RecordSink, RecordSource)}
 

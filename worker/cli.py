@@ -127,7 +127,7 @@ def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     """Show positions and lag, outcomes, and the attribution backlog."""
     from worker.commands.status import read_status
     from worker.commands.status_page import status_json, status_text
-    from worker.store import open_store
+    from worker.store.store import open_store
 
     settings = _settings()
     with open_store(settings.database, application_name="gasp-status") as store:

@@ -47,8 +47,8 @@ from worker.second_opinion.asking import Asking
 from worker.second_opinion.opened import Workplace, second_opinions
 from worker.settings.detectors import Detector, choose_detector
 from worker.settings.settings import Settings
-from worker.store import Store, open_store
 from worker.store.schema import require_current_schema
+from worker.store.store import Store, open_store
 
 ENGINE_LOOK_S = 1.0
 SEEDED = "seeded default, not calibrated for this application; see docs/thresholds.md"

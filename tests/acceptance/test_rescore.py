@@ -14,7 +14,8 @@ from tests.exchanges import write_exchanges
 from tests.integration.store_examples import OTHER_IDENTITY, advance, prepared, scored
 from tests.models import save_model
 from tests.workers import Deployment, wait_until
-from worker.store import Backlog, Store
+from worker.store.leases import Backlog
+from worker.store.store import Store
 
 Deploy = Callable[..., Deployment]
 

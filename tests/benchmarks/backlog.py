@@ -29,7 +29,7 @@ from worker.broker.admin import BrokerAdmin, NewTopic
 from worker.broker.sink import RecordSink
 from worker.embedded.guarded import free_port
 from worker.embedded.postgres import embedded_postgres
-from worker.store import Store, open_store
+from worker.store.store import Store, open_store
 
 OUTPUT = Path("build/bench/backlog.json")
 TOPIC, DEAD_LETTERS = "interactions", "dead-letters"

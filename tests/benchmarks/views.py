@@ -29,7 +29,8 @@ from sqlalchemy import Connection, Engine, text
 
 from migrations.upgrade import upgrade
 from worker.embedded.postgres import embedded_postgres
-from worker.store import interactions, jobs, leases, rescoring, retention, status
+from worker.store import attribution_jobs as attribution
+from worker.store import interactions, leases, rescoring, retention, status
 from worker.store.engine import open_engine
 from worker.store.tables import attribution_jobs, rescore_jobs
 
@@ -309,7 +310,7 @@ def works(count: int) -> list[tuple[str, Work, bool]]:
     return [
         ("known", lambda connection: interactions.known(connection, SCORER, seen), False),
         ("stored revisions", lambda connection: interactions.stored_revisions(connection, SCORER, keys), False),
-        ("claim attribution", lambda connection: jobs.claim_job(connection, "bench", SCORER, **lease), False),
+        ("claim attribution", lambda connection: attribution.claim_job(connection, "bench", SCORER, **lease), False),
         ("claim re-scoring", lambda connection: rescoring.claim_jobs(connection, "bench", 2, limit=16, **lease), False),
         ("reap attribution", lambda connection: leases.reap(connection, attribution_jobs), False),
         ("reap re-scoring", lambda connection: leases.reap(connection, rescore_jobs), False),

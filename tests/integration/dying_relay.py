@@ -12,7 +12,7 @@ from worker.review.topic import TopicRelay
 from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
 from worker.settings.settings import read_settings
-from worker.store import Store, open_store
+from worker.store.store import Store, open_store
 
 STEPS: dict[str, type] = {"note_sending": Store, "send": RecordSink, "finish_outbox": Store}
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from schemas.review_label import ReviewLabel
 from tests.integration.store_examples import advance, prepared, rows, scored
-from worker.store import Store
+from worker.store.store import Store
 
 APP = "shop"
 GAPS = [0.01, 0.9, None, 0.05]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.integration.store_examples import advance, prepared, rows, scored, selected
 from worker.settings.settings import Settings, read_settings
-from worker.store import Store
+from worker.store.store import Store
 
 GAPS = [0.9, -0.2, None, 0.05]
 ASKED = [1, 3]

@@ -31,7 +31,7 @@ from worker.rules.records import Record
 from worker.rules.selection import Reason, Selected, Selection
 from worker.rules.settlement import Advance, Outcome, Settlement
 from worker.rules.verdict import Threshold, judge
-from worker.store import Store
+from worker.store.store import Store
 
 TOPIC = "interactions"
 IDENTITY = ScorerIdentity("tiny", "0123456789abcdef", "float32", "plain-1", "gasp-1")

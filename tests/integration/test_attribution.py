@@ -19,7 +19,7 @@ from worker.ingest.scoring import Scoring
 from worker.jobs.attribution import Attribution
 from worker.jobs.leased import Terms
 from worker.runtime.metrics import Metrics
-from worker.store import Store
+from worker.store.store import Store
 
 JOBS = "SELECT state, attempts, lease_owner, last_error, run_after <= now() AS due FROM attribution_jobs"
 UNTOUCHED = {"state": "waiting", "attempts": 0, "lease_owner": None, "last_error": None, "due": True}

@@ -37,7 +37,7 @@ from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
 from worker.service import register
 from worker.settings.detectors import GAP
-from worker.store import Store
+from worker.store.store import Store
 
 MESSAGES = 12
 BATCH = 4

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integration.store_examples import IDENTITY, advance, attributed, prepared, rows, scored, skipped
-from worker.store import Store
+from worker.store.store import Store
 
 TEN = datetime(2025, 11, 30, 10, 0, tzinfo=UTC)
 DAY = datetime(2025, 11, 30, tzinfo=UTC)

@@ -16,7 +16,8 @@ from tests.certificates import CLIENT, KEY_PASSWORD
 from tests.tls_postgres import PASSWORD, USER, NoTlsError, TlsPostgres, tls_postgres
 from tests.workers import WORKER
 from worker.commands.check import check_setup
-from worker.store import StoreNotReady, open_store
+from worker.store.errors import StoreNotReady
+from worker.store.store import open_store
 
 WRONG_PASSWORD = "wr0ng-and-still-private"
 SECRETS = (PASSWORD, WRONG_PASSWORD, KEY_PASSWORD)

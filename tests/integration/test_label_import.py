@@ -19,7 +19,7 @@ from worker.cli import app
 from worker.errors import InputFileError
 from worker.review import label_import
 from worker.review.label_file import MAX_LINE_BYTES
-from worker.store import Store
+from worker.store.store import Store
 
 HEAD = "task_id,sentence_index,label,reviewer,at,note"
 

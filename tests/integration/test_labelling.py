@@ -35,7 +35,7 @@ from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
 from worker.service import Role, run_service
 from worker.settings.settings import Settings
-from worker.store import Store
+from worker.store.store import Store
 
 LEDGER = "SELECT outcome, reason, detail FROM ledger WHERE topic = %(topic)s ORDER BY record_offset"
 

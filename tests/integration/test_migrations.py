@@ -26,8 +26,9 @@ from worker.rules.claims import GapReason
 from worker.rules.opinion import Label
 from worker.rules.policy import DEFAULT_POLICY, Objective
 from worker.rules.settlement import Outcome
-from worker.store import Store, StoreNotReady, open_store
+from worker.store.errors import StoreNotReady
 from worker.store.schema import require_current_schema
+from worker.store.store import Store, open_store
 from worker.store.tables import METADATA
 
 _OBJECTS = """

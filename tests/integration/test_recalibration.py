@@ -26,12 +26,13 @@ from worker.errors import Stopped
 from worker.jobs.recalibration import COMMAND, SCHEDULE, Finding, recalibrations
 from worker.jobs.upkeep import recalibrate as scheduled
 from worker.rules.verdict import Threshold, judge
-from worker.store import Store, evidence
+from worker.store import evidence
 from worker.store.calibration_runs import OVERTAKEN, CalibrationRun
 from worker.store.engine import transaction
 from worker.store.errors import StoreUnavailable
 from worker.store.rescoring import History
 from worker.store.revisions import Judged
+from worker.store.store import Store
 from worker.store.thresholds import Proposal
 
 RUNS = "SELECT app, trigger, outcome, reason, in_force_id, threshold_id, numbers FROM calibration_runs ORDER BY id"
@@ -275,7 +276,7 @@ def test_the_command_says_what_came_of_it_with_the_numbers_and_the_change(
     fill(store, database_url, answers=120)
     monkeypatch.setenv("GASP_DATABASE_URL", database_url)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
-    monkeypatch.setattr("worker.commands.recalibrate.configure_logs", lambda _: None)
+    monkeypatch.setattr("worker.terminal.database.configure_logs", lambda _: None)
     told = CliRunner().invoke(gasp_worker, ["recalibrate", "--app", "shop", "--json"])
     assert told.exit_code == 0, told.exception
     facts = json.loads(told.output.splitlines()[-1])

@@ -20,9 +20,9 @@ from worker.embedded.databases import create_database, drop_database
 from worker.errors import WorkerError
 from worker.report.contents import gather
 from worker.report.page import html
-from worker.store import Store, open_store
 from worker.store.engine import transaction
 from worker.store.queue_days import queue_days
+from worker.store.store import Store, open_store
 
 LOGIN = "report_login"
 VOID = {"meta", "br"}

@@ -28,8 +28,9 @@ from worker.rules.settlement import Outcome, Settlement
 from worker.rules.verdict import judge
 from worker.runtime.metrics import Metrics
 from worker.settings.detectors import GAP
-from worker.store import Backlog, Store
+from worker.store.leases import Backlog
 from worker.store.rescoring import History
+from worker.store.store import Store
 
 ANSWERS = 11
 NO_PASSAGES = ANSWERS - 1

@@ -18,8 +18,8 @@ from worker.errors import Stopped
 from worker.review.pacing import review_paces, usual_day
 from worker.rules.allowance import Allowance, UsualDay
 from worker.rules.policy import DEFAULT_POLICY, Objective
-from worker.store import Store
 from worker.store.paces import Traffic
+from worker.store.store import Store
 
 PACES = "SELECT app, scorer_id, expected_flagged, expected_sampled, spread FROM review_paces ORDER BY app, scorer_id"
 OWN = replace(DEFAULT_POLICY, app="shop", daily_sentences=7, objective=Objective.COST, target=12.0, reviewers=3)
@@ -138,7 +138,7 @@ def gasp(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     """Runs ``gasp-worker review policy`` with arguments; gives what it prints."""
     monkeypatch.setenv("GASP_DATABASE_URL", database_url)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
-    monkeypatch.setattr("worker.commands.review.configure_logs", lambda _: None)
+    monkeypatch.setattr("worker.terminal.database.configure_logs", lambda _: None)
 
     def run(*arguments: str, status: int = 0) -> str:
         done = CliRunner().invoke(review, ["policy", *arguments])

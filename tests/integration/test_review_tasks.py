@@ -45,10 +45,10 @@ from worker.runtime.backoff import Patience
 from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
 from worker.settings.detectors import GAP
-from worker.store import Store
 from worker.store.rescoring import History
 from worker.store.retention import Period
 from worker.store.review_tasks import REMOVED
+from worker.store.store import Store
 
 FLAG_BELOW = 1.0
 TASKS = "SELECT * FROM review_tasks ORDER BY id"

@@ -25,8 +25,8 @@ from worker.rules.records import Record
 from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
 from worker.service import Role, run_service
-from worker.store import Store
 from worker.store.review_tasks import REMOVED
+from worker.store.store import Store
 
 SETTLED = "gasp_outbox_settled_events_total"
 

@@ -28,7 +28,7 @@ from worker.review import webhook
 from worker.review.webhook import WebhookRelay
 from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
-from worker.store import Store
+from worker.store.store import Store
 
 WAITS_S = "SELECT extract(epoch FROM run_after - now())::double precision AS s FROM outbox"
 

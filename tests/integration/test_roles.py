@@ -37,13 +37,14 @@ from worker.review.pacing import review_paces
 from worker.rules.opinion import Label, Opinion
 from worker.rules.policy import DEFAULT_POLICY
 from worker.rules.verdict import judge
-from worker.store import Store, StoreNotReady, open_store
 from worker.store.calibration_runs import CalibrationRun
+from worker.store.errors import StoreNotReady
 from worker.store.outbox import Take, TopicEnds
 from worker.store.rescoring import History
 from worker.store.retention import Period
 from worker.store.revisions import Judged
 from worker.store.schema import require_current_schema
+from worker.store.store import Store, open_store
 from worker.store.thresholds import Proposal
 
 ROLES_FILE = Path(__file__).parents[2] / "deploy" / "sql" / "roles.sql"

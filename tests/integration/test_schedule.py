@@ -17,7 +17,7 @@ from tests.workers import wait_until
 from worker.errors import Stopped
 from worker.jobs.schedule import Runner, scheduled_jobs
 from worker.jobs.ticks import Job, every
-from worker.store import Store, open_store
+from worker.store.store import Store, open_store
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 RUNS = "SELECT scheduled_for, owner, outcome, detail FROM job_runs ORDER BY scheduled_for"

@@ -29,9 +29,9 @@ from worker.second_opinion import asking
 from worker.second_opinion.asking import Asking
 from worker.second_opinion.opened import Workplace, second_opinions
 from worker.service import Role, run_service
-from worker.store import Store
 from worker.store.opinions import REMOVED
 from worker.store.retention import Period
+from worker.store.store import Store
 
 # The first and the last of these are flagged.
 GAPS = [0.02, 0.9, None, -0.3]

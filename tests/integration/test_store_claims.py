@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.integration.store_examples import TOPIC, advance, claim, dead_letter, prepared, rows
 from worker.rules.claims import GapReason, OffsetGap, Position
 from worker.rules.settlement import Settled
-from worker.store import Store
+from worker.store.store import Store
 
 GAPS = "SELECT topic, partition, incarnation, from_offset, to_offset, reason, owner FROM offset_gaps"
 

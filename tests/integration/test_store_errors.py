@@ -11,9 +11,10 @@ from migrations.upgrade import head_revision
 from tests.integration.store_examples import advance, prepared, rows, scored
 from tests.workers import wait_until
 from worker.errors import WorkerError
-from worker.store import Store, StoreNotReady, StoreUnavailable, open_store
 from worker.store.engine import open_engine, transaction
+from worker.store.errors import StoreNotReady, StoreUnavailable
 from worker.store.schema import require_current_schema
+from worker.store.store import Store, open_store
 
 
 def test_a_store_knows_its_server_and_its_schema(store: Store) -> None:

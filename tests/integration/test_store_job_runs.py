@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from tests.integration.store_examples import rows
-from worker.store import Store
+from worker.store.store import Store
 
 TICK = datetime(2026, 11, 30, 3, 10, tzinfo=UTC)
 RUNS = "SELECT owner, outcome, detail, finished_at IS NOT NULL AS ended FROM job_runs ORDER BY scheduled_for"

@@ -8,7 +8,10 @@ import pytest
 
 from gasp_core.grounding import Passage
 from tests.integration.store_examples import OTHER_IDENTITY, advance, attributed, prepared, rows, scored
-from worker.store import AttributionJob, Backlog, Store, StoreRejected
+from worker.store.attribution_jobs import AttributionJob
+from worker.store.errors import StoreRejected
+from worker.store.leases import Backlog
+from worker.store.store import Store
 
 JOB = "SELECT state, attempts, lease_owner, last_error, finished_at IS NOT NULL AS finished FROM attribution_jobs"
 

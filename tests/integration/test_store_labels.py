@@ -25,8 +25,8 @@ from tests.integration.store_examples import TOPIC, advance, prepared, record, r
 from worker.rules.agreement import agreements
 from worker.rules.label_settlement import LabelSettlement
 from worker.rules.settlement import Outcome
-from worker.store import Store
 from worker.store.labels import LabelOutcome
+from worker.store.store import Store
 
 STORED, REPEATED, CORRECTED, WITHDRAWN, EARLY, SUPERSEDED = (
     LabelOutcome.STORED,

@@ -11,8 +11,9 @@ from schemas.review_task import ReviewTask
 from tests.integration.review_examples import EVENTS, end_leases, issue_tasks, no_attribution
 from tests.integration.store_examples import rows
 from tests.workers import WORKER
-from worker.store import Backlog, Store
+from worker.store.leases import Backlog
 from worker.store.outbox import OutboxEvent, Take, TopicEnds
+from worker.store.store import Store
 from worker.store.task_contents import TaskFilter
 
 TAKE = Take("webhook", "relay-1", limit=2, lease_s=60, max_attempts=3, wait_s=600)

@@ -26,9 +26,10 @@ from tests.integration.store_examples import (
 from tests.workers import wait_until
 from worker.rules.settlement import Settlement
 from worker.rules.verdict import judge
-from worker.store import Backlog, RescoreJob, Store
-from worker.store.rescoring import History, Portion
+from worker.store.leases import Backlog
+from worker.store.rescoring import History, Portion, RescoreJob
 from worker.store.revisions import Judged
+from worker.store.store import Store
 
 ALL = History(OCCURRED_AT - timedelta(days=1))
 OLD_GAPS, NEW_GAPS = [0.2, 0.9], [0.05, 0.7]

@@ -22,9 +22,10 @@ from worker.commands.retention import retention
 from worker.errors import Stopped
 from worker.jobs import retention as retention_run
 from worker.jobs.retention import Removal, apply_retention, describe_removal
-from worker.store import AttributionJob, Store
+from worker.store.attribution_jobs import AttributionJob
 from worker.store.errors import StoreBusy, WeekMissing
 from worker.store.retention import Overdue, Period
+from worker.store.store import Store
 from worker.store.weeks import WEEKLY_TABLES
 
 NOTHING = Removal(Overdue(0, 0, 0, 0))
@@ -430,7 +431,7 @@ def gasp(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., li
     """Runs ``gasp-worker retention`` with arguments; gives the lines that it prints."""
     monkeypatch.setenv("GASP_DATABASE_URL", database_url)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
-    monkeypatch.setattr("worker.commands.retention.configure_logs", lambda _: None)
+    monkeypatch.setattr("worker.terminal.database.configure_logs", lambda _: None)
 
     def run(*arguments: str) -> list[str]:
         done = CliRunner().invoke(retention, arguments)

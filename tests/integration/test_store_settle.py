@@ -30,9 +30,10 @@ from tests.integration.store_examples import (
     skipped,
 )
 from worker.rules.settlement import Outcome, Settled, Settlement
-from worker.store import Store, StoreRejected, open_store
+from worker.store.errors import StoreRejected
 from worker.store.interactions import stored_revisions
 from worker.store.revisions import ContentKey, StoredRevision
+from worker.store.store import Store, open_store
 
 REVISIONS = "SELECT interaction_id, revision, is_current FROM interactions ORDER BY interaction_id, revision"
 LEDGER = "SELECT record_offset, outcome, reason, interaction_pk FROM ledger ORDER BY partition, record_offset"

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from tests.integration.store_examples import OTHER_IDENTITY, advance, answer_of, prepared, rows, scored
 from worker.cli import app as gasp_worker
-from worker.store import Store
 from worker.store.preview import Preview
+from worker.store.store import Store
 from worker.store.thresholds import Proposal, Version
 
 ACTIVATIONS = """
@@ -197,7 +197,7 @@ def gasp(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., li
     monkeypatch.setenv("GASP_DATABASE_URL", database_url)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
     monkeypatch.setenv("USER", "ada")
-    monkeypatch.setattr("worker.commands.thresholds.configure_logs", lambda _: None)
+    monkeypatch.setattr("worker.terminal.database.configure_logs", lambda _: None)
 
     def run(*arguments: str, fails: str | None = None) -> list[str]:
         done = CliRunner().invoke(gasp_worker, ["thresholds", *arguments])

@@ -19,7 +19,8 @@ from tests.integration.store_examples import (
     skipped,
 )
 from worker.rules.settlement import Outcome
-from worker.store import SentenceRow, Store
+from worker.store.readback import SentenceRow
+from worker.store.store import Store
 
 
 def _sentences(store: Store, interaction_id: str) -> list[SentenceRow]:

@@ -9,7 +9,7 @@ from functools import partial
 
 from worker.jobs.schedule import Runner
 from worker.jobs.ticks import Job, Schedule, daily, every
-from worker.store import open_store
+from worker.store.store import open_store
 
 PERIOD_S = 600
 TICKS = 250

@@ -20,7 +20,7 @@ from sqlalchemy import Engine, event
 from tests.soak.scorer import SoakScorer
 from worker.broker.rebalance import Listener
 from worker.broker.source import RecordSource
-from worker.store import Store
+from worker.store.store import Store
 
 
 class Point(StrEnum):

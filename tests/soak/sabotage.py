@@ -10,9 +10,10 @@ from sqlalchemy import Connection, update
 
 from worker.ingest.dead_letters import DeadLetters
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement
-from worker.store import Store, offsets
+from worker.store import offsets
 from worker.store import settle as settling
 from worker.store.engine import transaction
+from worker.store.store import Store
 from worker.store.tables import partition_offsets
 
 

@@ -10,7 +10,7 @@ from worker.runtime import backoff
 from worker.runtime.backoff import LONGEST_PAUSE_S, Patience, pause_s
 from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
-from worker.store import StoreUnavailable
+from worker.store.errors import StoreUnavailable
 
 
 def patience(stop: Stop) -> Patience:

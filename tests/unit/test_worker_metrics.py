@@ -16,7 +16,7 @@ from worker.rules.claims import GapReason, OffsetGap
 from worker.rules.settlement import Outcome, Settled
 from worker.rules.verdict import Threshold
 from worker.runtime.metrics import MemoryStep, Metrics, Stage
-from worker.store import Backlog
+from worker.store.leases import Backlog
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 # How the unit at the end of a name is said in its help text; a counter of things names the things.

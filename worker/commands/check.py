@@ -12,9 +12,9 @@ from worker.service import load_scorer
 from worker.settings.detectors import choose_detector
 from worker.settings.security import kafka_security, security_warning
 from worker.settings.settings import Settings, read_settings
-from worker.store import open_store
 from worker.store.errors import StoreError
 from worker.store.schema import require_current_schema
+from worker.store.store import open_store
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from worker.runtime.stop import Stop
 from worker.service import Role, run_service
 from worker.settings.security import UNSECURED
 from worker.settings.settings import Settings, read_settings
-from worker.store import Store, open_store
+from worker.store.store import Store, open_store
 
 DATABASE = "gasp_demo"
 PARTITIONS = 2

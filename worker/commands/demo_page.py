@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from worker.store import Store
 from worker.store.readback import SentenceRow
+from worker.store.store import Store
 
 FURTHER = """[bold]Look further[/]  make psql opens this database; for example
   SELECT app, interaction_id, text, score, gap, supporting_passage_id FROM v_flagged_sentences ORDER BY score;

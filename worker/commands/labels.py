@@ -13,13 +13,11 @@ import typer
 
 from worker.errors import InputFileError
 from worker.review.label_file import LabelFormat
-from worker.runtime.logs import configure_logs
-from worker.settings.settings import read_settings
+from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
     from worker.review.label_import import Reject
     from worker.rules.agreement import Agreement
-    from worker.store import Store
 
 TOLD_REJECTS = 20
 
@@ -51,7 +49,7 @@ def import_file(
     if not file.is_file():
         raise InputFileError(f"{file}: no such file")
     with ExitStack() as stack:
-        store = stack.enter_context(_store())
+        store = stack.enter_context(opened_store("labels"))
         on_reject = _teller(stack.enter_context(_written(rejects)) if rejects else None)
         counts = import_labels(
             read_label_file(file, form),
@@ -74,7 +72,7 @@ def agreement(
     """Show how far reviewers agree: of each app all together, then each pair (Krippendorff's alpha)."""
     from worker.rules.agreement import agreements
 
-    with _store() as store:
+    with opened_store("labels") as store:
         found = agreements(store.votes(app))
     for one in found:
         typer.echo(json_format.dumps(asdict(one)) if json else _agreement(one))
@@ -119,13 +117,3 @@ def _written(path: Path) -> Iterator[TextIO]:
             yield file
     except OSError as error:
         raise InputFileError(f"{path}: {error.strerror}") from error
-
-
-@contextmanager
-def _store() -> Iterator[Store]:
-    from worker.store import open_store
-
-    settings = read_settings()
-    configure_logs(settings.log_level)
-    with open_store(settings.database, application_name="gasp-labels") as store:
-        yield store

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from worker.runtime.logs import configure_logs
-from worker.settings.settings import read_settings
+from worker.terminal.database import opened_store
 
 
 def recalibrate(
@@ -26,12 +25,9 @@ def recalibrate(
     from worker.commands.threshold_page import as_json, finding_facts, finding_lines
     from worker.jobs.recalibration import COMMAND, recalibrations
     from worker.rules.calibration.recalibrate import Outcome
-    from worker.store import open_store
 
-    settings = read_settings()
-    configure_logs(settings.log_level)
     found = False
-    with open_store(settings.database, application_name="gasp-recalibrate") as store:
+    with opened_store("recalibrate") as store:
         for finding in recalibrations(store, threading.Event(), trigger=COMMAND, app=app, dry_run=dry_run):
             found = True
             new = finding.result.outcome is Outcome.NEW

@@ -11,11 +11,10 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from worker.runtime.logs import configure_logs
-from worker.settings.settings import read_settings
-from worker.store import Store, open_store
 from worker.store.rescoring import History, Portion
 from worker.store.scorers import choose_scorer
+from worker.store.store import Store
+from worker.terminal.database import opened_store
 from worker.terminal.times import time_option
 
 # One transaction each, so that a million interactions hold nobody up.
@@ -46,9 +45,7 @@ def rescore(
     left as it is, so the command can be repeated; what has failed is queued again. Verdicts of other scorers stay.
     """
     history = _history(since, until, app, dry_run=dry_run, cancel=cancel)
-    settings = read_settings()
-    configure_logs(settings.log_level)
-    with open_store(settings.database, application_name="gasp-rescore") as store:
+    with opened_store("rescore") as store:
         chosen = choose_scorer(store.known_scorers(), scorer)
         if history is None:
             typer.echo(f"took back {cancel_all(store, chosen.id)} interactions that waited for {chosen.label}")

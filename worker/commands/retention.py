@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from worker.runtime.logs import configure_logs
-from worker.settings.settings import read_settings
+from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
-    from worker.store import Store
     from worker.store.retention import Period
 
 MAX_DAYS = 36_500
@@ -33,7 +29,7 @@ def show(context: typer.Context) -> None:
         return
     from worker.jobs.retention import describe
 
-    with _store() as store:
+    with opened_store("retention") as store:
         for period in store.retention_periods():
             typer.echo(_line(period))
         typer.echo(f"overdue: {describe(store.overdue())}")
@@ -58,7 +54,7 @@ def keep(*, app: App = None) -> None:
 @retention.command()
 def reset(*, app: Annotated[str, typer.Option(help="The app.")]) -> None:
     """Let an app follow the period of every other app again."""
-    with _store() as store:
+    with opened_store("retention") as store:
         had_own = store.clear_retention(app)
     typer.echo(f"{app}: {'as every other app' if had_own else 'has no period of its own'}")
 
@@ -70,7 +66,7 @@ def run(
     """Remove what is overdue now. Safe to end at any point, and to run beside the workers."""
     from worker.jobs.retention import apply_retention, describe, describe_removal
 
-    with _store() as store:
+    with opened_store("retention") as store:
         if dry_run:
             typer.echo(f"would remove {describe(store.overdue())}")
         else:
@@ -81,7 +77,7 @@ def _set(app: str | None, keep_days: int | None) -> None:
     from worker.store.retention import Period
 
     period = Period(app, keep_days)
-    with _store() as store:
+    with opened_store("retention") as store:
         store.set_retention(period)
     typer.echo(_line(period))
 
@@ -89,13 +85,3 @@ def _set(app: str | None, keep_days: int | None) -> None:
 def _line(period: Period) -> str:
     kept = "for ever" if period.keep_days is None else f"{period.keep_days} days"
     return f"{period.app or 'every other app'}: {kept}"
-
-
-@contextmanager
-def _store() -> Iterator[Store]:
-    from worker.store import open_store
-
-    settings = read_settings()
-    configure_logs(settings.log_level)
-    with open_store(settings.database, application_name="gasp-retention") as store:
-        yield store

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from worker.rules.policy import Objective, ReviewPolicy
-from worker.runtime.logs import configure_logs
-from worker.settings.settings import read_settings
+from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
-    from worker.store import Store
+    from worker.store.store import Store
 
 MAX_DAILY_SENTENCES = 100_000
 MAX_REVIEWERS = 9
@@ -72,7 +70,7 @@ def policy(
     changes: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     if clear and changes:
         raise typer.BadParameter("nothing can be set and forgotten at once", param_hint="--clear")
-    with _store() as store:
+    with opened_store("review") as store:
         if clear:
             store.clear_review_policy(app)
         elif changes:
@@ -109,13 +107,3 @@ def _as_json(shown: Sequence[ReviewPolicy]) -> str:
     import orjson
 
     return orjson.dumps(list(shown), option=orjson.OPT_INDENT_2).decode()
-
-
-@contextmanager
-def _store() -> Iterator[Store]:
-    from worker.store import open_store
-
-    settings = read_settings()
-    configure_logs(settings.log_level)
-    with open_store(settings.database, application_name="gasp-review") as store:
-        yield store

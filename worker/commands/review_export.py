@@ -10,8 +10,7 @@ import typer
 
 from worker.review.export import ExportFormat, export_tasks
 from worker.review.label_studio import CONFIG
-from worker.runtime.logs import configure_logs
-from worker.settings.settings import read_settings
+from worker.terminal.database import opened_store
 from worker.terminal.times import time_option
 
 TO_BE_READ = ("open", "disputed")
@@ -35,17 +34,14 @@ def export(
     In the spreadsheet, fill in label (supported, unsupported, partly, not_a_claim, cant_tell), reviewer and note. A
     text that a spreadsheet would take for a formula has an apostrophe in front.
     """
-    from worker.store import open_store
     from worker.store.task_contents import TaskFilter
     from worker.terminal.progress import count_progress
 
     if state is not None and state not in STATES:
         raise typer.BadParameter(f"it is one of {', '.join(STATES)}", param_hint="--state")
-    settings = read_settings()
-    configure_logs(settings.log_level)
     wanted = TaskFilter(app, since, TO_BE_READ if state is None else (state,))
     with (
-        open_store(settings.database, application_name="gasp-review-export") as store,
+        opened_store("review-export") as store,
         count_progress("exporting", store.count_review_tasks(wanted)) as advance,
     ):
         written = export_tasks(store.review_tasks(wanted), file_format, file, advance)

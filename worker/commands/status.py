@@ -8,7 +8,7 @@ from typing import Any
 from worker.broker.admin import BrokerAdmin
 from worker.settings.security import kafka_security
 from worker.settings.settings import Settings
-from worker.store import Store
+from worker.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from worker.errors import WorkerError
-from worker.runtime.logs import configure_logs
-from worker.settings.settings import read_settings
+from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
-    from worker.store import Store
+    from worker.store.store import Store
     from worker.store.thresholds import Version
 
 thresholds = typer.Typer(
@@ -34,7 +31,7 @@ def list_versions(*, json: Json = False) -> None:
     """List every version; those in force are marked with a star."""
     from worker.commands.threshold_page import as_json, version_facts, version_line
 
-    with _store() as store:
+    with opened_store("thresholds") as store:
         for version in store.threshold_versions():
             typer.echo(as_json(version_facts(version)) if json else version_line(version))
 
@@ -44,7 +41,7 @@ def history(*, json: Json = False) -> None:
     """List which version came into force when, why and by whom, old before new."""
     from worker.commands.threshold_page import activation_facts, activation_line, as_json
 
-    with _store() as store:
+    with opened_store("thresholds") as store:
         for entered in store.threshold_activations():
             typer.echo(as_json(activation_facts(entered)) if json else activation_line(entered))
 
@@ -61,7 +58,7 @@ def preview(
     """Say how many of last week's sentences a version, or a bound (--flag-below), would change, and show some."""
     from worker.commands.threshold_page import as_json, preview_facts, preview_lines
 
-    with _store() as store:
+    with opened_store("thresholds") as store:
         if number is not None:
             if flag_below is not None or app is not None:
                 raise typer.BadParameter("give either a version's id or --flag-below with --app")
@@ -78,7 +75,7 @@ def preview(
 @thresholds.command()
 def activate(number: Number, *, by: By = "command", json: Json = False) -> None:
     """Put a version in force in place of its app's present one."""
-    with _store() as store:
+    with opened_store("thresholds") as store:
         _version(store, number)
         activated = store.activate_threshold(number, by)
         _say(activated or _version(store, number), "is in force", json=json)
@@ -87,7 +84,7 @@ def activate(number: Number, *, by: By = "command", json: Json = False) -> None:
 @thresholds.command()
 def rollback(*, app: App = None, scorer: Scorer = None, by: By = "command", json: Json = False) -> None:
     """Put the version in force that was so before the present one. An app's first version gives way to the default."""
-    with _store() as store:
+    with opened_store("thresholds") as store:
         done = store.roll_back_threshold(app, _scorer_id(store, scorer), by)
         if done is None:
             why = "has no version of its own in force" if app else "is in force with its first version"
@@ -119,7 +116,7 @@ def set_version(
     upper = lower if attribute_below is None else _finite(attribute_below, "--attribute-below")
     if upper < lower:
         raise typer.BadParameter("it cannot be below --flag-below", param_hint="--attribute-below")
-    with _store() as store:
+    with opened_store("thresholds") as store:
         proposal = Proposal(app, _scorer_id(store, scorer), lower, upper, MANUAL, note)
         if inactive:
             _say(store.add_threshold(proposal), "is stored", json=json)
@@ -157,13 +154,3 @@ def _finite(value: float | None, option: str) -> float:
     if value is None or not math.isfinite(value):
         raise typer.BadParameter("a number is wanted", param_hint=option)
     return value
-
-
-@contextmanager
-def _store() -> Iterator[Store]:
-    from worker.store import open_store
-
-    settings = read_settings()
-    configure_logs(settings.log_level)
-    with open_store(settings.database, application_name="gasp-thresholds") as store:
-        yield store

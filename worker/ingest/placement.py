@@ -17,9 +17,8 @@ from worker.rules.claims import Claim, Position
 from worker.rules.records import Record
 from worker.rules.settlement import Advance
 from worker.runtime.instruments import Instruments
-from worker.store import Store
+from worker.store.store import Store
 
-# How soon a claim that was refused is made again.
 CLAIM_AGAIN_S = 1.0
 # What the group has not taken back after so many session timeouts is ours, whatever generation the database names.
 INSIST_SESSIONS = 1.5

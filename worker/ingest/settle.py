@@ -26,7 +26,7 @@ from worker.rules.verdict import Threshold, judge, threshold_for
 from worker.runtime.backoff import Patience
 from worker.runtime.metrics import Metrics, Stage
 from worker.settings.detectors import Detector
-from worker.store import Store
+from worker.store.store import Store
 
 DUPLICATE = "duplicate"
 

@@ -7,9 +7,9 @@ import structlog
 from worker.ingest.scoring import Scoring, Unscorable
 from worker.jobs.leased import Leased, Terms
 from worker.runtime.metrics import Metrics, Stage
-from worker.store import Store
+from worker.store.attribution_jobs import AttributionJob
 from worker.store.errors import StoreRejected
-from worker.store.jobs import AttributionJob
+from worker.store.store import Store
 
 log = structlog.get_logger(__name__)
 

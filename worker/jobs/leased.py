@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 
 from worker.errors import ScorerBroken, ScorerUnavailable
 from worker.runtime.backoff import pause_s
-from worker.store import Store
 from worker.store.errors import StoreUnavailable
 from worker.store.leases import Job
+from worker.store.store import Store
 
 # A failed job waits this many times longer than a lost connection: what failed once rarely heals in a second.
 RETRY_STRETCH = 20.0

@@ -14,8 +14,8 @@ from worker.rules.calibration.labels import LabelledSentence
 from worker.rules.calibration.recalibrate import InForce, Outcome, Recalibration, recalibrate
 from worker.rules.policy import ReviewPolicy
 from worker.rules.verdict import Threshold, threshold_for
-from worker.store import Store
 from worker.store.calibration_runs import OVERTAKEN, CalibrationRun
+from worker.store.store import Store
 from worker.store.thresholds import Proposal, Version
 
 SCHEDULE = "schedule"

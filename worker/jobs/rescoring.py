@@ -11,9 +11,10 @@ from worker.ingest.scoring import Scoring, Unscorable
 from worker.jobs.leased import Leased, Terms
 from worker.rules.verdict import judge, threshold_for
 from worker.settings.detectors import Detector
-from worker.store import RescoreJob, Store
 from worker.store.errors import StoreRejected
+from worker.store.rescoring import RescoreJob
 from worker.store.revisions import Judged
+from worker.store.store import Store
 
 # Inline work that comes meanwhile waits for a whole batch.
 BATCH_ANSWERS = 8

@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import partial
 
 from worker.errors import Stopped
-from worker.store import Store
 from worker.store.errors import StoreBusy
 from worker.store.retention import Overdue
+from worker.store.store import Store
 from worker.store.weeks import WEEKLY_TABLES
 
 INTERACTIONS_AT_ONCE = 1000

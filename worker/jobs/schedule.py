@@ -14,8 +14,8 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from worker.errors import Stopped
 from worker.jobs.ticks import Job
 from worker.jobs.upkeep import JOBS
-from worker.store import Store
 from worker.store.errors import StoreError
+from worker.store.store import Store
 
 LONGEST_NAP_S = 60.0
 

@@ -10,8 +10,8 @@ from worker.jobs.recalibration import SCHEDULE, recalibrations
 from worker.jobs.retention import Removal, apply_retention, describe_removal
 from worker.jobs.ticks import Job, daily, every
 from worker.review.pacing import review_paces
-from worker.store import Store
 from worker.store.retention import Overdue
+from worker.store.store import Store
 
 KEEP_RUNS_DAYS = 30
 

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from worker.errors import InputFileError
-from worker.runtime.logs import configure_logs
-from worker.settings.settings import read_settings
+from worker.terminal.database import opened_store
 from worker.terminal.times import time_option
 
 MAX_DAYS = 3_650
@@ -43,11 +42,8 @@ def report(
     """
     from worker.report.contents import gather
     from worker.report.page import html  # imports matplotlib, which the other commands can spare
-    from worker.store import open_store
 
-    settings = read_settings()
-    configure_logs(settings.log_level)
-    with open_store(settings.database, application_name="gasp-report") as store:
+    with opened_store("report") as store:
         page = html(gather(store, app, since, scorer))
     try:
         file.write_text(page, encoding="utf-8")

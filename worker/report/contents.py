@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from worker.errors import WorkerError
 from worker.report.quality import Quality, quality
 from worker.rules.verdict import Threshold, threshold_for
-from worker.store import Store
 from worker.store.report import Found, Subject
 from worker.store.scorers import choose_scorer
+from worker.store.store import Store
 
 # Of an unknown app, so many known ones are named.
 NAMED_APPS = 20

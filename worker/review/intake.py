@@ -17,7 +17,7 @@ from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled
 from worker.runtime.backoff import Patience
 from worker.runtime.metrics import Metrics, Stage
-from worker.store import Store
+from worker.store.store import Store
 
 NO_LABEL = "no_label"
 """The reason of a record that is about something else: a skipped annotation, another event of the tool."""

@@ -23,9 +23,8 @@ from worker.runtime.engine import Engine
 from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
 from worker.settings.settings import Settings
-from worker.store import Store
+from worker.store.store import Store
 
-# Labels are small, and a transaction costs more than a label.
 BATCH_MESSAGES = 200
 # How often it is looked whether the topic is there by now.
 MISSING_LOOK_S = 10.0

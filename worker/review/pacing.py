@@ -11,7 +11,7 @@ from worker.errors import Stopped
 from worker.rules.allowance import UsualDay
 from worker.rules.selection import expected_weights
 from worker.rules.verdict import threshold_for
-from worker.store import Store
+from worker.store.store import Store
 
 SCORES_AT_MOST = 20_000
 # So that an app whose scores hardly differ still has sentences near its threshold.

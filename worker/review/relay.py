@@ -15,9 +15,9 @@ from worker.runtime.backoff import Patience
 from worker.runtime.instruments import Instruments
 from worker.runtime.metrics import OutboxOutcome
 from worker.runtime.stop import Stop
-from worker.store import Store
 from worker.store.outbox import OutboxEvent, Take
 from worker.store.review_tasks import REMOVED
+from worker.store.store import Store
 
 IDLE_LOOK_S = 1.0
 # Longer than a step of an attempt may take; what a worker that died had at hand is told again after this time.

@@ -13,7 +13,7 @@ from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
 from worker.settings.channels import KAFKA, WEBHOOK
 from worker.settings.settings import Settings
-from worker.store import Store
+from worker.store.store import Store
 
 RELAYS: dict[str, type[TopicRelay] | type[WebhookRelay]] = {KAFKA: TopicRelay, WEBHOOK: WebhookRelay}
 

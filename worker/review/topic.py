@@ -22,8 +22,8 @@ from worker.runtime.stop import Stop
 from worker.settings.channels import KAFKA
 from worker.settings.security import kafka_security
 from worker.settings.settings import Settings
-from worker.store import Store
 from worker.store.outbox import OutboxEvent, TopicEnds
+from worker.store.store import Store
 
 EVENT_ID_HEADER = "event-id"
 SCHEMA_HEADER = "schema"

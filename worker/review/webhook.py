@@ -28,7 +28,7 @@ from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
 from worker.settings.channels import WEBHOOK
 from worker.settings.settings import Settings
-from worker.store import Store
+from worker.store.store import Store
 
 SIGNATURE_HEADER = "Gasp-Signature"
 EVENT_ID_HEADER = "Gasp-Event-Id"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from worker.runtime.instruments import Instruments
-from worker.store import Store
 from worker.store.errors import StoreError
+from worker.store.store import Store
 
 LOOK_EVERY_S = 10.0
 

@@ -9,8 +9,8 @@ import structlog
 from worker.jobs.leased import Leased, Terms
 from worker.rules.opinion import Opinion, OpinionFailed, SecondOpinion
 from worker.runtime.metrics import Metrics
-from worker.store import Store
 from worker.store.opinions import OpinionJob
+from worker.store.store import Store
 
 # How often sentences are looked for that nobody has queued, and how many are queued at once.
 QUEUE_EVERY_S = 10.0

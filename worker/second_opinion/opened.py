@@ -21,9 +21,8 @@ from worker.second_opinion.beside import PART, Beside
 from worker.second_opinion.chat import Chat
 from worker.second_opinion.classifier import Classifier
 from worker.settings.settings import Settings
-from worker.store import Store
+from worker.store.store import Store
 
-# Beyond what an endpoint may take; what a worker that died had at hand is asked about again after this time.
 LEASE_MARGIN_S = 60.0
 
 log = structlog.get_logger(__name__)

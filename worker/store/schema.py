@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from migrations.upgrade import head_revision
 from worker.errors import WorkerError
-from worker.store import Store
+from worker.store.store import Store
 
 
 def require_current_schema(store: Store) -> None:

@@ -22,11 +22,11 @@ from worker.rules.policy import ReviewPolicy
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement
 from worker.rules.verdict import Threshold
 from worker.store import (
+    attribution_jobs,
     calibration_runs,
     evidence,
     interactions,
     job_runs,
-    jobs,
     label_settle,
     label_votes,
     labels,
@@ -277,28 +277,30 @@ class Store:
 
     # --- attribution jobs ---
 
-    def claim_job(self, owner: str, scorer_id: int, lease_s: float, max_attempts: int) -> jobs.AttributionJob | None:
+    def claim_job(
+        self, owner: str, scorer_id: int, lease_s: float, max_attempts: int
+    ) -> attribution_jobs.AttributionJob | None:
         """Lease this scorer's due job with the lowest gap for ``lease_s`` seconds, or return None if none is due.
 
         A job that was started ``max_attempts`` times without an end is failed instead.
         """
         with transaction(self._engine) as connection:
-            return jobs.claim_job(connection, owner, scorer_id, lease_s=lease_s, max_attempts=max_attempts)
+            return attribution_jobs.claim_job(connection, owner, scorer_id, lease_s=lease_s, max_attempts=max_attempts)
 
-    def finish_job(self, job: jobs.AttributionJob, grounding: AnswerGrounding) -> bool:
+    def finish_job(self, job: attribution_jobs.AttributionJob, grounding: AnswerGrounding) -> bool:
         """Store the attributions. False, with nothing written, if the lease was lost."""
         with transaction(self._engine) as connection:
-            return jobs.finish_job(connection, job, grounding)
+            return attribution_jobs.finish_job(connection, job, grounding)
 
     def open_backlog(self) -> leases.Backlog:
         """How many attribution jobs wait, run and have failed; quick, however many are done."""
         with transaction(self._engine) as connection:
-            return leases.open_backlog(connection, jobs.AttributionJob.table)
+            return leases.open_backlog(connection, attribution_jobs.AttributionJob.table)
 
     def backlog(self) -> leases.Backlog:
         """How many attribution jobs wait, run, have failed and are done."""
         with transaction(self._engine) as connection:
-            return leases.backlog(connection, jobs.AttributionJob.table)
+            return leases.backlog(connection, attribution_jobs.AttributionJob.table)
 
     # --- re-scoring jobs ---
 
@@ -401,7 +403,7 @@ class Store:
     def reap_leases(self) -> int:
         """Put jobs with an expired lease back in the queue, with their attempts; return how many."""
         kinds: tuple[type[leases.Job], ...] = (
-            jobs.AttributionJob,
+            attribution_jobs.AttributionJob,
             rescoring.RescoreJob,
             outbox.OutboxEvent,
             opinions.OpinionJob,
