@@ -16,7 +16,8 @@ from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
 from worker.cli import stop_on_signals
 from worker.runtime.logs import configure_logs
-from worker.service import Role, run_service
+from worker.service import run_service
+from worker.settings.roles import Role
 from worker.settings.settings import read_settings
 from worker.store.store import Store
 

@@ -116,7 +116,7 @@ class Deployment:
 
     @contextmanager
     def worker(
-        self, roles: str = "consume,attribute,jobs", life: Callable[..., None] = run_command
+        self, roles: str = "consume,attribute,maintain", life: Callable[..., None] = run_command
     ) -> Iterator[Worker]:
         """A running worker; killed at the end if it still runs. ``life`` may be a variation of the command."""
         log = self.directory / f"worker-{time.monotonic_ns()}.log"

@@ -26,11 +26,10 @@ from worker.errors import InputFileError, Stopped, WorkerError
 from worker.report.command import report
 from worker.runtime.logs import configure_logs
 from worker.runtime.stop import Stop
+from worker.settings.roles import ALL_ROLES, parse_roles, warn_of_old_names
 from worker.settings.security import kafka_security
 from worker.settings.settings import Settings, read_settings
 from worker.store.errors import StoreError
-
-ALL_ROLES = "consume,attribute,jobs"
 
 app = typer.Typer(
     add_completion=False,
@@ -52,18 +51,20 @@ app.command()(rescore)
 
 @app.command()
 def run(
-    *, roles: Annotated[str, typer.Option(help="Any of consume, attribute and jobs, with commas between.")] = ALL_ROLES
+    *,
+    roles: Annotated[
+        str, typer.Option(help="Any of consume, attribute and maintain, with commas between.")
+    ] = ALL_ROLES,
 ) -> None:
     """Run the worker until it is told to stop (SIGTERM or Ctrl-C)."""
-    from worker.service import Role, run_service  # imports torch, which the other commands can spare
-
     try:
-        chosen = {Role(role.strip()) for role in roles.split(",") if role.strip()}
+        chosen = parse_roles(roles)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--roles") from error
-    if not chosen:
-        raise typer.BadParameter("name at least one role", param_hint="--roles")
     settings = _settings()
+    warn_of_old_names(roles)
+    from worker.service import run_service  # imports torch, which the other commands can spare
+
     if not run_service(settings, chosen, stop_on_signals()):
         # A thread still runs the model, and the interpreter would wait for it.
         os._exit(0)

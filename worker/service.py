@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
-from enum import StrEnum
 from importlib.metadata import version
 
 import structlog
@@ -29,23 +28,24 @@ from worker.ingest.endpoints import open_sink, open_source
 from worker.ingest.placement import INSIST_SESSIONS, Placement
 from worker.ingest.scoring import AnswerScorer, Scoring
 from worker.ingest.settle import Ingest
-from worker.jobs.attribution import Attribution
-from worker.jobs.leased import Terms
-from worker.jobs.rescoring import Rescoring
+from worker.jobs.attribution import AttributionWork
+from worker.jobs.leased import LeasePolicy
+from worker.jobs.rescoring import RescoringWork
 from worker.jobs.schedule import scheduled_jobs
 from worker.review.labelling import labelling
 from worker.review.relays import relaying
 from worker.rules.settlement import Settled
-from worker.runtime.backoff import Patience
 from worker.runtime.engine import Engine
 from worker.runtime.health import serve_health
-from worker.runtime.instruments import Instruments
 from worker.runtime.observer import observed
+from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.runtime.watchdog import Watchdog
-from worker.second_opinion.asking import Asking
-from worker.second_opinion.opened import Workplace, second_opinions
+from worker.second_opinion.opinion_work import OpinionWork
+from worker.second_opinion.start import OpinionNeeds, second_opinions
 from worker.settings.detectors import Detector, choose_detector
+from worker.settings.roles import Role
 from worker.settings.settings import Settings
 from worker.store.schema import require_current_schema
 from worker.store.store import Store, open_store
@@ -54,14 +54,6 @@ ENGINE_LOOK_S = 1.0
 SEEDED = "seeded default, not calibrated for this application; see docs/thresholds.md"
 
 log = structlog.get_logger(__name__)
-
-
-class Role(StrEnum):
-    """What a worker process does; all three by default."""
-
-    CONSUME = "consume"
-    ATTRIBUTE = "attribute"
-    JOBS = "jobs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +71,7 @@ class _Worker:
     scorer_id: int
     owner: str
     stop: Stop
-    instruments: Instruments
+    telemetry: Telemetry
 
 
 def run_service(
@@ -97,29 +89,29 @@ def run_service(
     Raises WorkerError, StoreNotReady, StoreRejected or BrokerMisconfigured if the worker cannot work as it is set up.
     """
     owner = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    instruments = Instruments()
+    telemetry = Telemetry()
     with ExitStack() as stack:
-        _serve(settings, instruments, stack)
+        _serve(settings, telemetry, stack)
         store = stack.enter_context(open_store(settings.database, application_name=f"gasp-worker {owner}"))
-        start = Patience(stop, instruments, part="start", within_s=settings.work_timeout_s)
-        start.outlast(lambda: require_current_schema(store), name="schema")
-        start.outlast(store.ensure_weeks, name="weeks")
-        stack.enter_context(observed(store, instruments))
-        if Role.JOBS in roles:
+        start = RetryPolicy(stop, telemetry, part="start", within_s=settings.work_timeout_s)
+        start.call(lambda: require_current_schema(store), name="schema")
+        start.call(store.ensure_weeks, name="weeks")
+        stack.enter_context(observed(store, telemetry))
+        if Role.MAINTAIN in roles:
             stack.enter_context(scheduled_jobs(store, owner))
-            stack.enter_context(relaying(settings, store, owner, stop, instruments))
-            stack.enter_context(labelling(settings, store, owner, stop, instruments))
-        if roles == {Role.JOBS}:
-            instruments.liveness.excuse("start")
-            _started(instruments, roles, owner, scorer="")
+            stack.enter_context(relaying(settings, store, owner, stop, telemetry))
+            stack.enter_context(labelling(settings, store, owner, stop, telemetry))
+        if roles == {Role.MAINTAIN}:
+            telemetry.liveness.excuse("start")
+            _started(telemetry, roles, owner, scorer="")
             stop.wait()
             return True
         scorer = (load or load_scorer)(settings)
         detector = choose_detector(settings.detector, scorer.identity)
         identity = detector.judging(scorer.identity)
-        scorer_id = start.outlast(lambda: register(store, identity, detector), name="register")
-        instruments.liveness.excuse("start")
-        worker = _Worker(settings, store, scorer, detector, identity, scorer_id, owner, stop, instruments)
+        scorer_id = start.call(lambda: register(store, identity, detector), name="register")
+        telemetry.liveness.excuse("start")
+        worker = _Worker(settings, store, scorer, detector, identity, scorer_id, owner, stop, telemetry)
         finished = _score(worker, roles, on_settled)
     log.info("stopped", owner=owner, finished=finished)
     return finished
@@ -161,60 +153,60 @@ def _limits(settings: Settings) -> Limits:
     return Limits(settings.max_context_tokens, settings.max_answer_tokens)
 
 
-def _serve(settings: Settings, instruments: Instruments, stack: ExitStack) -> None:
+def _serve(settings: Settings, telemetry: Telemetry, stack: ExitStack) -> None:
     """Let others see whether we live, and let a watchdog see to it."""
-    instruments.readiness.set("start", "the worker is starting")
-    stack.enter_context(Watchdog(instruments.liveness))
+    telemetry.readiness.set("start", "the worker is starting")
+    stack.enter_context(Watchdog(telemetry.liveness))
     if settings.http_port is None:
         return
     port = stack.enter_context(
         serve_health(
             settings.http_host,
             settings.http_port,
-            liveness=instruments.liveness,
-            readiness=instruments.readiness,
-            metrics=instruments.metrics,
+            liveness=telemetry.liveness,
+            readiness=telemetry.readiness,
+            metrics=telemetry.metrics,
         )
     )
     log.info("serving_health", host=settings.http_host, port=port)
 
 
-def _started(instruments: Instruments, roles: Collection[Role], owner: str, scorer: str) -> None:
-    instruments.metrics.built(version("gasp-audit"), scorer)
-    instruments.readiness.set("start", None)
+def _started(telemetry: Telemetry, roles: Collection[Role], owner: str, scorer: str) -> None:
+    telemetry.metrics.built(version("gasp-audit"), scorer)
+    telemetry.readiness.set("start", None)
     log.info("started", roles=sorted(roles), owner=owner, scorer=scorer)
 
 
 def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settled], None]) -> bool:
     """Run the roles that need the model; gives whether its work was finished."""
     settings = worker.settings
-    scoring = Scoring(worker.scorer, worker.instruments.metrics, _limits(settings))
-    terms = Terms(worker.owner, settings.attribution_lease_s, settings.attribution_max_attempts)
-    attribution = Attribution(
+    scoring = Scoring(worker.scorer, worker.telemetry.metrics, _limits(settings))
+    policy = LeasePolicy(worker.owner, settings.attribution_lease_s, settings.attribution_max_attempts)
+    attribution = AttributionWork(
         store=worker.store,
         scoring=scoring,
         scorer_id=worker.scorer_id,
-        terms=terms,
-        metrics=worker.instruments.metrics,
+        policy=policy,
+        metrics=worker.telemetry.metrics,
     )
-    rescoring = Rescoring(
-        store=worker.store, scoring=scoring, scorer_id=worker.scorer_id, detector=worker.detector, terms=terms
+    rescoring = RescoringWork(
+        store=worker.store, scoring=scoring, scorer_id=worker.scorer_id, detector=worker.detector, policy=policy
     )
-    patience = Patience(worker.stop, worker.instruments, part="engine", within_s=settings.work_timeout_s)
+    retry = RetryPolicy(worker.stop, worker.telemetry, part="engine", within_s=settings.work_timeout_s)
     attributes = Role.ATTRIBUTE in roles
     with _asking(worker) if attributes else nullcontext(()) as asking:
-        behind: tuple[Asking | Rescoring, ...] = (*asking, rescoring)
+        behind: tuple[OpinionWork | RescoringWork, ...] = (*asking, rescoring)
         engine = Engine[Settled](
             attribution.run if attributes else None,
             settings.attribution_share,
             tuple(work.run for work in behind) if attributes else (),
             grace_s=worker.stop.remaining_s,
-            beat=patience.beat,
+            beat=retry.beat,
         )
         with engine:
-            _started(worker.instruments, roles, worker.owner, worker.identity.label)
+            _started(worker.telemetry, roles, worker.owner, worker.identity.label)
             if Role.CONSUME in roles:
-                _consume(worker, scoring, engine, patience, on_settled)
+                _consume(worker, scoring, engine, retry, on_settled)
             else:
                 _wait(engine, worker.stop)
         if engine.abandoned:
@@ -224,16 +216,16 @@ def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settl
     return not engine.abandoned
 
 
-def _asking(worker: _Worker) -> AbstractContextManager[tuple[Asking, ...]]:
+def _asking(worker: _Worker) -> AbstractContextManager[tuple[OpinionWork, ...]]:
     """What asks for second opinions, if anything does."""
     return second_opinions(
-        Workplace(
+        OpinionNeeds(
             settings=worker.settings,
             store=worker.store,
             scorer_id=worker.scorer_id,
             owner=worker.owner,
             stop=worker.stop,
-            instruments=worker.instruments,
+            telemetry=worker.telemetry,
         )
     )
 
@@ -242,17 +234,17 @@ def _consume(
     worker: _Worker,
     scoring: Scoring,
     engine: Engine[Settled],
-    patience: Patience,
+    retry: RetryPolicy,
     on_settled: Callable[[Settled], None],
 ) -> None:
-    """The consume role; ``patience`` is the engine's."""
-    settings, instruments = worker.settings, worker.instruments
-    poll_patience = Patience(worker.stop, instruments, part="poll", within_s=settings.wedged_after_s)
+    """The consume role; ``retry`` is the engine's policy."""
+    settings, telemetry = worker.settings, worker.telemetry
+    poll_retry = RetryPolicy(worker.stop, telemetry, part="poll", within_s=settings.wedged_after_s)
     with ExitStack() as stack:
-        sink = stack.enter_context(poll_patience.outlast(lambda: open_sink(settings, worker.owner), name="sink"))
-        source = poll_patience.outlast(lambda: _source(settings, worker.owner), name="source")
+        sink = stack.enter_context(poll_retry.call(lambda: open_sink(settings, worker.owner), name="sink"))
+        source = poll_retry.call(lambda: _source(settings, worker.owner), name="source")
         stack.callback(source.close)
-        stack.callback(instruments.liveness.excuse, "poll")
+        stack.callback(telemetry.liveness.excuse, "poll")
         ingest = Ingest(
             store=worker.store,
             scoring=scoring,
@@ -261,8 +253,8 @@ def _consume(
             dead_letters=DeadLetters(sink, settings.dead_letter_topic, settings.max_message_bytes),
             max_message_bytes=settings.max_message_bytes,
             default_app=settings.default_app,
-            patience=patience,
-            metrics=instruments.metrics,
+            retry=retry,
+            metrics=telemetry.metrics,
             channels=settings.review_channels,
         )
         placement = Placement(
@@ -272,7 +264,7 @@ def _consume(
             owner=worker.owner,
             first_start=settings.first_start,
             insist_after_s=INSIST_SESSIONS * settings.session_timeout_s,
-            instruments=instruments,
+            telemetry=telemetry,
         )
         Consumer(
             source=source,
@@ -283,8 +275,8 @@ def _consume(
             batch_messages=settings.batch_messages,
             batch_bytes=settings.batch_bytes,
             stop=worker.stop,
-            patience=poll_patience,
-            instruments=instruments,
+            retry=poll_retry,
+            telemetry=telemetry,
             on_settled=on_settled,
         ).run()
 

@@ -54,7 +54,7 @@ def test_what_retention_deletes_before_it_was_read_is_a_gap(apache: Broker, depl
     delete_before(deployment, 10)
     with deployment.worker() as worker:
         deployment.wait_settled(10)
-        assert worker.events("offset_gap") == 1
+        assert worker.events("offsets_lost") == 1
         # It goes on like this while it runs: the positions that are read next are gone.
         deployment.send(16, 3)
         deployment.wait_settled(13)
@@ -75,7 +75,7 @@ def test_a_topic_that_is_deleted_and_created_again_is_read_from_its_beginning(ap
     deployment.send(4, 4)
     with deployment.worker() as worker:
         deployment.wait_settled(10)
-        assert worker.events("offset_gap") == 1
+        assert worker.events("offsets_lost") == 1
     (gap,) = deployment.rows(GAPS)
     assert (gap["reason"], gap["from_offset"]) == ("topic_recreated", 6)
     booked = deployment.rows("SELECT incarnation, record_offset, outcome, reason FROM ledger ORDER BY 1, 2")

@@ -14,7 +14,7 @@ from tests.dying_worker import dying_worker
 from tests.reviewer import answers, send_labels, tasks
 from tests.soak.scorer import fraction
 from tests.workers import Deployment, wait_until
-from worker.service import Role
+from worker.settings.roles import Role
 
 Deploy = Callable[..., Deployment]
 
@@ -61,7 +61,7 @@ def test_a_reviewers_labels_become_the_next_threshold_version(tansu: Broker, dep
     file = tmp_path / "answers.jsonl"
     file.write_text("".join(json.dumps(half_invented(number)) + "\n" for number in range(60)), encoding="utf-8")
 
-    with deployment.worker("consume,attribute") as scoring, deployment.worker("jobs") as jobs:
+    with deployment.worker("consume,attribute") as scoring, deployment.worker("maintain") as jobs:
         wait_until(lambda: deployment.count("scorers"), what="the scorer")
         deployment.execute(USUAL_DAY.format(app="museums"))
         assert deployment.run("replay", str(file)).returncode == 0
@@ -87,7 +87,7 @@ def test_a_reviewers_labels_become_the_next_threshold_version(tansu: Broker, dep
         wait_until(lambda: deployment.count("job_runs WHERE job = 'recalibrate'"), what="the first tick")
         assert jobs.end(signal.SIGTERM) == 0
         deployment.execute(A_DAY_PASSES)
-        with deployment.worker("jobs"):
+        with deployment.worker("maintain"):
             wait_until(lambda: deployment.count("calibration_runs WHERE outcome = 'new'") == 2, what="new versions")
         deployment.broker.send(deployment.topic, [json.dumps(half_invented(1000)).encode()])
         wait_until(lambda: deployment.count("interactions") == 61, what="one more answer")
@@ -107,13 +107,13 @@ def test_a_reviewers_labels_become_the_next_threshold_version(tansu: Broker, dep
 STEPS = (
     ("before Store.settle", (Role.CONSUME,)),
     ("after Store.settle", (Role.CONSUME,)),
-    ("after Store.claim_outbox", (Role.JOBS,)),
-    ("after Store.note_sending", (Role.JOBS,)),
-    ("before Store.finish_outbox", (Role.JOBS,)),
-    ("before Store.settle_labels", (Role.JOBS,)),
-    ("after Store.settle_labels", (Role.JOBS,)),
-    ("before Store.book_calibration", (Role.JOBS,)),
-    ("after Store.book_calibration", (Role.JOBS,)),
+    ("after Store.claim_outbox", (Role.MAINTAIN,)),
+    ("after Store.note_sending", (Role.MAINTAIN,)),
+    ("before Store.finish_outbox", (Role.MAINTAIN,)),
+    ("before Store.settle_labels", (Role.MAINTAIN,)),
+    ("after Store.settle_labels", (Role.MAINTAIN,)),
+    ("before Store.book_calibration", (Role.MAINTAIN,)),
+    ("after Store.book_calibration", (Role.MAINTAIN,)),
 )
 
 
@@ -162,7 +162,7 @@ def test_a_kill_between_any_two_steps_of_the_loop_loses_no_task_and_no_label(
         die(step, roles)
         # Its lease runs out, as it would after two minutes.
         deployment.execute("UPDATE outbox SET leased_until = now() - interval '1 second' WHERE state = 'running'")
-    done((Role.JOBS,), lambda: deployment.count("outbox WHERE state = 'done'") == issued, "every task to be told")
+    done((Role.MAINTAIN,), lambda: deployment.count("outbox WHERE state = 'done'") == issued, "every task to be told")
     told = tasks(deployment)
     assert sorted(task["event_id"] for task in told) == sorted(
         str(row["event_id"]) for row in deployment.rows("SELECT event_id FROM outbox")
@@ -172,14 +172,14 @@ def test_a_kill_between_any_two_steps_of_the_loop_loses_no_task_and_no_label(
     send_labels(deployment, labels)
     for step, roles in STEPS[5:7]:
         die(step, roles)
-    done((Role.JOBS,), lambda: deployment.count("review_labels") == len(labels), "every label")
+    done((Role.MAINTAIN,), lambda: deployment.count("review_labels") == len(labels), "every label")
 
     for step, roles in STEPS[7:]:
         deployment.execute(A_DAY_PASSES)
         die(step, roles)
     deployment.execute(A_DAY_PASSES)
     done(
-        (Role.JOBS,),
+        (Role.MAINTAIN,),
         lambda: deployment.count("calibration_runs WHERE app = 'talks' AND outcome <> 'refused'"),
         "a recalibration",
     )

@@ -9,10 +9,10 @@ import numpy as np
 
 from worker.rules.calibration.choose import candidates, choose
 from worker.rules.calibration.estimate import estimate
-from worker.rules.calibration.fit import Kind, curve
+from worker.rules.calibration.fit import CurveKind, curve
 from worker.rules.calibration.guards import too_little
 from worker.rules.calibration.labels import LabelledSentence, Population, sample_of
-from worker.rules.calibration.recalibrate import InForce, Outcome, Recalibration
+from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Recalibration
 from worker.rules.policy import ReviewPolicy
 
 
@@ -21,9 +21,9 @@ def recalibrate_naively(labelled: Sequence[LabelledSentence], policy: ReviewPoli
     sample = sample_of([replace(one, probability=1.0) for one in labelled])
     bound = in_force.flag_below
     if too_little(sample):
-        return Recalibration(Outcome.REFUSED, "too_few", bound, bound, None, {})
+        return Recalibration(CalibrationOutcome.REFUSED, "too_few", bound, bound, None, {})
     population = Population(sample.scores, sample.scores, float(len(sample)))
-    fitted = curve(sample, Kind.LOGISTIC)
+    fitted = curve(sample, CurveKind.LOGISTIC)
     thresholds = candidates(population, bound)
     index = choose(estimate(sample, thresholds, sample.scores, fitted), fitted, policy, population.sentences_a_day)
     if index is not None:
@@ -33,4 +33,4 @@ def recalibrate_naively(labelled: Sequence[LabelledSentence], policy: ReviewPoli
     _, low, high = stated[str(policy.objective)].at(0)
     name = str(policy.objective)
     reason = "reached" if index is not None else "unreachable"
-    return Recalibration(Outcome.NEW, reason, bound, bound, None, {f"{name}_low": low, f"{name}_high": high})
+    return Recalibration(CalibrationOutcome.NEW, reason, bound, bound, None, {f"{name}_low": low, f"{name}_high": high})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scipy.stats import binomtest
 
-from worker.rules.calibration.recalibrate import Outcome, Recalibration
+from worker.rules.calibration.recalibrate import CalibrationOutcome, Recalibration
 from worker.rules.policy import Objective, ReviewPolicy
 from worker.settings.detectors import GAP
 
@@ -20,7 +20,7 @@ def keep_seed(policy: ReviewPolicy) -> Recalibration:
     name = str(policy.objective)
     low, high = _stated(policy)
     numbers: dict[str, float | int | str | None] = {f"{name}_low": low, f"{name}_high": high}
-    return Recalibration(Outcome.UNCHANGED, "seeded", GAP.flag_below, GAP.attribute_below, None, numbers)
+    return Recalibration(CalibrationOutcome.UNCHANGED, "seeded", GAP.flag_below, GAP.attribute_below, None, numbers)
 
 
 def _stated(policy: ReviewPolicy) -> tuple[float, float]:

@@ -30,7 +30,8 @@ from worker.embedded.postgres import embedded_postgres
 from worker.rules.settlement import Settled
 from worker.runtime.logs import configure_logs
 from worker.runtime.stop import Stop
-from worker.service import Role, run_service
+from worker.service import run_service
+from worker.settings.roles import Role
 from worker.settings.settings import Settings, read_settings
 
 SAMPLES = Path("worker/samples.jsonl")

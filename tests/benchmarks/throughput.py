@@ -50,7 +50,8 @@ from worker.rules.settlement import Settled
 from worker.runtime.logs import configure_logs
 from worker.runtime.metrics import Stage
 from worker.runtime.stop import Stop
-from worker.service import Role, run_service
+from worker.service import run_service
+from worker.settings.roles import Role
 from worker.settings.settings import Settings, read_settings
 
 OUTPUT = Path("build/bench/throughput.json")

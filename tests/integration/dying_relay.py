@@ -9,8 +9,8 @@ from typing import Any
 
 from worker.broker.sink import RecordSink
 from worker.review.topic import TopicRelay
-from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.settings.settings import read_settings
 from worker.store.store import Store, open_store
 
@@ -24,7 +24,7 @@ def main(url: str, bootstrap: str, topic: str, step: str) -> None:
     setattr(STEPS[step], step, die)
     settings = read_settings(database_url=url, kafka_bootstrap_servers=bootstrap, review_tasks_topic=topic)
     with open_store(url, application_name="gasp-dying-relay") as store:
-        TopicRelay(settings, store, "dying", Stop(), Instruments()).run_once()
+        TopicRelay(settings, store, "dying", Stop(), Telemetry()).run_once()
 
 
 if __name__ == "__main__":

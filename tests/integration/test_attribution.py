@@ -16,8 +16,8 @@ from gasp_core.plan import Limits
 from tests.integration.store_examples import IDENTITY, advance, prepared, rows, scored
 from worker.errors import ScorerBroken
 from worker.ingest.scoring import Scoring
-from worker.jobs.attribution import Attribution
-from worker.jobs.leased import Terms
+from worker.jobs.attribution import AttributionWork
+from worker.jobs.leased import LeasePolicy
 from worker.runtime.metrics import Metrics
 from worker.store.store import Store
 
@@ -45,16 +45,16 @@ class FailingScorer:
         return self
 
 
-def _attribution(store: Store, error: Exception) -> Attribution:
+def _attribution(store: Store, error: Exception) -> AttributionWork:
     """A worker whose scorer fails, and a job for it."""
     scorer_id, threshold = prepared(store)
     store.settle(scorer_id, [scored(0, "a", [0.01, 0.9], threshold)], [advance(0, 1)])
     metrics = Metrics()
-    return Attribution(
+    return AttributionWork(
         store=store,
         scoring=Scoring(FailingScorer(error), metrics),
         scorer_id=scorer_id,
-        terms=Terms("worker-1", lease_s=60, max_attempts=2),
+        policy=LeasePolicy("worker-1", lease_s=60, max_attempts=2),
         metrics=metrics,
     )
 

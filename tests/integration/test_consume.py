@@ -31,10 +31,10 @@ from worker.ingest.settle import Ingest
 from worker.rules.claims import Claim, Position
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement
-from worker.runtime.backoff import Patience
 from worker.runtime.engine import Engine
-from worker.runtime.instruments import Instruments
+from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.service import register
 from worker.settings.detectors import GAP
 from worker.store.store import Store
@@ -105,7 +105,7 @@ def running(
     max_poll_interval_ms: int = 300_000,
 ) -> Iterator[Loop]:
     """Messages in a topic, and a consumer on it."""
-    stop, instruments = Stop(), Instruments()
+    stop, telemetry = Stop(), Telemetry()
     topic, dead_letter_topic = broker.create_topic(), broker.create_topic()
     broker.send(topic, [json.dumps(exchange(number)).encode() for number in range(MESSAGES)])
     scorer = GatedScorer(model)
@@ -120,17 +120,17 @@ def running(
         )
         stack.callback(source.close)
         loop = Loop(source, scorer, register(store, scorer.identity, GAP), topic, dead_letter_topic)
-        patience = Patience(stop, instruments, part="test", within_s=60)
+        retry = RetryPolicy(stop, telemetry, part="test", within_s=60)
         ingest = Ingest(
             store=store,
-            scoring=Scoring(scorer, instruments.metrics),
+            scoring=Scoring(scorer, telemetry.metrics),
             scorer_id=loop.scorer_id,
             detector=GAP,
             dead_letters=DeadLetters(sink, dead_letter_topic, 1_000_000),
             max_message_bytes=1_000_000,
             default_app="default",
-            patience=patience,
-            metrics=instruments.metrics,
+            retry=retry,
+            metrics=telemetry.metrics,
         )
         placement = Placement(
             source=source,
@@ -139,7 +139,7 @@ def running(
             owner="test",
             first_start="earliest",
             insist_after_s=insist_after_s,
-            instruments=instruments,
+            telemetry=telemetry,
         )
         engine = stack.enter_context(Engine[Settled](None, 0.1))
         consumer = Consumer(
@@ -151,8 +151,8 @@ def running(
             batch_messages=BATCH,
             batch_bytes=1_000_000,
             stop=stop,
-            patience=patience,
-            instruments=instruments,
+            retry=retry,
+            telemetry=telemetry,
             on_settled=loop.settled.append,
         )
         thread = threading.Thread(target=consumer.run)

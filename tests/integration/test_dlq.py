@@ -22,7 +22,7 @@ from worker.broker.sink import RecordSink
 from worker.cli import app, main
 from worker.dlq.letters import only_letters
 from worker.dlq.originals import Obstacle
-from worker.dlq.replay import Homes, Message, Sender, Tally
+from worker.dlq.replay import Homes, ReplayMessage, Sender, Tally
 from worker.ingest.dead_letters import DeadLetters
 from worker.rules.records import Record
 from worker.rules.settlement import Outcome, Settlement
@@ -330,10 +330,10 @@ def test_a_broker_that_goes_away_leaves_a_true_count(apache: Broker, apache_node
             RecordSink(apache.bootstrap, delivery_timeout_s=11) as sink,
             Sender(sink, Homes(made.topic), tally) as sender,
         ):
-            sender.send(letter, Message(None, b"one", ()))
-            sender.settle()
+            sender.send(letter, ReplayMessage(None, b"one", ()))
+            sender.confirm()
             apache_node.kill()
-            sender.send(letter, Message(None, b"two", ()))
+            sender.send(letter, ReplayMessage(None, b"two", ()))
 
     try:
         with pytest.raises(BrokerUnavailable):

@@ -1,4 +1,4 @@
-"""The label topic, from the embedded broker into PostgreSQL, by the consumer that the jobs role runs."""
+"""The label topic, from the embedded broker into PostgreSQL, by the consumer that the maintain role runs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from worker.rules.claims import Claim
 from worker.rules.label_settlement import LabelSettlement
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Settled
-from worker.runtime.backoff import Patience
-from worker.runtime.instruments import Instruments
+from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
-from worker.service import Role, run_service
+from worker.runtime.telemetry import Telemetry
+from worker.service import run_service
+from worker.settings.roles import Role
 from worker.settings.settings import Settings
 from worker.store.store import Store
 
@@ -66,7 +67,7 @@ class Desk:
     @contextmanager
     def reading(self, store: Store | None = None, owner: str = "test") -> Iterator[Stop]:
         stop = Stop()
-        with labelling(self.settings, store or self.store, owner, stop, Instruments()):
+        with labelling(self.settings, store or self.store, owner, stop, Telemetry()):
             yield stop
 
     def read(self, records: int) -> None:
@@ -248,8 +249,8 @@ def test_a_label_that_the_database_refuses_is_a_dead_letter_and_the_others_go_in
 
 
 def test_a_record_that_no_client_can_read_is_a_dead_letter_by_reference(desk: Desk) -> None:
-    instruments = Instruments()
-    patience = Patience(Stop(), instruments, part="test", within_s=60)
+    telemetry = Telemetry()
+    retry = RetryPolicy(Stop(), telemetry, part="test", within_s=60)
     assert desk.store.claim_partition(Claim(desk.topic, 0, "test", 1, 0, 0)) is not None
     with RecordSink(desk.broker.bootstrap) as sink:
         letters = DeadLetters(sink, desk.settings.dead_letter_topic, 1_000_000)
@@ -257,8 +258,8 @@ def test_a_record_that_no_client_can_read_is_a_dead_letter_by_reference(desk: De
             store=desk.store,
             dead_letters=letters,
             max_message_bytes=1_000_000,
-            patience=patience,
-            metrics=instruments.metrics,
+            retry=retry,
+            metrics=telemetry.metrics,
         )
         intake.bury([Record(desk.topic, 0, 0, None, None)], Advance(desk.topic, 0, 0, 1, "test", 1))
     assert desk.booked() == [("dead_lettered", "unreadable")]
@@ -278,11 +279,11 @@ def test_without_a_topic_nothing_is_read(desk: Desk) -> None:
         assert not stop.is_set()
 
 
-def test_a_worker_of_the_jobs_role_takes_labels_in_until_it_is_stopped(desk: Desk, task: UUID) -> None:
+def test_a_worker_of_the_maintain_role_takes_labels_in_until_it_is_stopped(desk: Desk, task: UUID) -> None:
     desk.send(*(label(task, index, "supported") for index in ASKED))
     settings = desk.settings.model_copy(update={"review_tasks_topic": ""})
     stop = Stop()
-    worker = threading.Thread(target=run_service, args=(settings, {Role.JOBS}, stop))
+    worker = threading.Thread(target=run_service, args=(settings, {Role.MAINTAIN}, stop))
     worker.start()
     try:
         wait_until(lambda: task_state(desk.url, task) == ("labelled", 1), what="a labelled task")

@@ -22,8 +22,8 @@ from tests.bars import bar
 from tests.integration.store_examples import advance, attributed, prepared, rows, scored, selected
 from worker.embedded.databases import drop_database
 from worker.rules.allowance import UsualDay
-from worker.rules.claims import GapReason
-from worker.rules.opinion import Label
+from worker.rules.claims import LossReason
+from worker.rules.opinion import OpinionLabel
 from worker.rules.policy import DEFAULT_POLICY, Objective
 from worker.rules.settlement import Outcome
 from worker.store.errors import StoreNotReady
@@ -258,9 +258,9 @@ def test_no_floating_point_column_takes_a_number_that_is_not_finite(
         ("ck_sentences_kind", UnitKind),
         ("ck_sentences_skip_reason", SentenceSkip),
         ("ck_ledger_outcome", Outcome),
-        ("ck_offset_gaps_reason", GapReason),
+        ("ck_offset_gaps_reason", LossReason),
         ("ck_review_policies_objective", Objective),
-        ("ck_second_opinions_label", Label),
+        ("ck_second_opinions_label", OpinionLabel),
     ],
 )
 def test_the_words_that_the_database_takes_are_the_words_of_the_code(

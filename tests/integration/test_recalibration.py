@@ -23,8 +23,8 @@ from tests.integration.store_examples import (
 )
 from worker.cli import app as gasp_worker
 from worker.errors import Stopped
-from worker.jobs.recalibration import COMMAND, SCHEDULE, Finding, recalibrations
-from worker.jobs.upkeep import recalibrate as scheduled
+from worker.jobs.maintenance import recalibrate as scheduled
+from worker.jobs.recalibration import COMMAND, SCHEDULE, AppRecalibration, recalibrations
 from worker.rules.verdict import Threshold, judge
 from worker.store import evidence
 from worker.store.calibration_runs import OVERTAKEN, CalibrationRun
@@ -85,7 +85,7 @@ def fill(store: Store, url: str, *, answers: int, apps: Sequence[str] = ("shop",
     return scorer_id, threshold
 
 
-def run(store: Store, trigger: str = COMMAND, **options: Any) -> list[Finding]:
+def run(store: Store, trigger: str = COMMAND, **options: Any) -> list[AppRecalibration]:
     return list(recalibrations(store, threading.Event(), trigger=trigger, **options))
 
 
@@ -113,7 +113,7 @@ def test_enough_labels_give_a_version_of_the_app_that_is_in_force_and_a_row_that
     assert own.flag_below > default.flag_below
     assert own.curve is not None
     assert own.curve.probability(0.1) > own.curve.probability(0.9)
-    assert store.active_thresholds(scorer_id)[None].name == "default/2"
+    assert store.active_thresholds(scorer_id)[None].name == "*/2"
     entered = rows(database_url, "SELECT activated_by, reason FROM threshold_activations ORDER BY id")
     assert entered[1:] == [{"activated_by": "recalibration", "reason": "calibrated"}] * 2
 
@@ -280,7 +280,7 @@ def test_the_command_says_what_came_of_it_with_the_numbers_and_the_change(
     told = CliRunner().invoke(gasp_worker, ["recalibrate", "--app", "shop", "--json"])
     assert told.exit_code == 0, told.exception
     facts = json.loads(told.output.splitlines()[-1])
-    assert (facts["app"], facts["outcome"], facts["in_force"], facts["added"]) == ("shop", "new", "default/1", "shop/1")
+    assert (facts["app"], facts["outcome"], facts["in_force"], facts["added"]) == ("shop", "new", "*/1", "shop/1")
     assert facts["preview"]["sentences"] == 480
     assert facts["preview"]["newly_flagged"] > 0
     again = CliRunner().invoke(gasp_worker, ["recalibrate", "--dry-run"])

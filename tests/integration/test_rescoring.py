@@ -22,8 +22,8 @@ from tests.models import save_model
 from worker.errors import ScorerBroken
 from worker.ingest.scoring import Scoring
 from worker.ingest.settle import exchange_of
-from worker.jobs.leased import Terms
-from worker.jobs.rescoring import Rescoring
+from worker.jobs.leased import LeasePolicy
+from worker.jobs.rescoring import RescoringWork
 from worker.rules.settlement import Outcome, Settlement
 from worker.rules.verdict import judge
 from worker.runtime.metrics import Metrics
@@ -99,7 +99,7 @@ def scorer_ids(store: Store, model: LanguageModel) -> tuple[int, int]:
     return scorer_id, other_id
 
 
-Worker = Callable[..., Rescoring]
+Worker = Callable[..., RescoringWork]
 
 
 @pytest.fixture
@@ -108,20 +108,20 @@ def worker(store: Store, model: LanguageModel, scorer_ids: tuple[int, int]) -> W
 
     def make(
         watch: Callable[[Sequence[Exchange]], None] = lambda _: None, *, owner: str = "first", lease_s: float = 60.0
-    ) -> Rescoring:
-        return Rescoring(
+    ) -> RescoringWork:
+        return RescoringWork(
             store=store,
             scoring=Scoring(WatchedScorer(model, watch), Metrics()),
             scorer_id=scorer_ids[1],
             detector=GAP,
-            terms=Terms(owner, lease_s, max_attempts=2),
+            policy=LeasePolicy(owner, lease_s, max_attempts=2),
             batch_answers=4,
         )
 
     return make
 
 
-def _drain(worker: Rescoring) -> int:
+def _drain(worker: RescoringWork) -> int:
     """Run batches until no job is due; gives how many there were."""
     batches = 0
     while worker.run():
@@ -220,7 +220,7 @@ def test_a_model_that_fails_on_everything_stops_the_worker_and_costs_no_job_an_a
 def test_jobs_given_back_by_a_process_that_ends_are_not_written_by_the_work_it_abandons(
     store: Store, database_url: str, worker: Worker, scorer_ids: tuple[int, int]
 ) -> None:
-    abandoned: list[Rescoring] = []
+    abandoned: list[RescoringWork] = []
     abandoned.append(worker(lambda _: abandoned[0].release()))
     assert abandoned[0].run()
     assert _verdicts(database_url, scorer_ids[1]) == 0

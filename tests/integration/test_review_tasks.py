@@ -32,8 +32,8 @@ from worker.broker.sink import RecordSink
 from worker.ingest.dead_letters import DeadLetters
 from worker.ingest.scoring import Scoring
 from worker.ingest.settle import Ingest
-from worker.jobs.leased import Terms
-from worker.jobs.rescoring import Rescoring
+from worker.jobs.leased import LeasePolicy
+from worker.jobs.rescoring import RescoringWork
 from worker.jobs.retention import apply_retention
 from worker.rules.allowance import UsualDay
 from worker.rules.calibration.curve import Curve
@@ -41,9 +41,9 @@ from worker.rules.policy import DEFAULT_POLICY, ReviewPolicy
 from worker.rules.records import Record
 from worker.rules.selection import Pace, Reason, Selection, select
 from worker.rules.settlement import Outcome, Settled
-from worker.runtime.backoff import Patience
-from worker.runtime.instruments import Instruments
+from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.settings.detectors import GAP
 from worker.store.rescoring import History
 from worker.store.retention import Period
@@ -196,18 +196,18 @@ def scorer_id(store: Store) -> int:
 @pytest.fixture
 def settle(tansu: Broker, store: Store, scorer_id: int) -> Settle:
     """Settles the exchanges from one number up to another as one batch, with draws that can be drawn again."""
-    instruments = Instruments()
+    telemetry = Telemetry()
     with RecordSink(tansu.bootstrap) as sink:
         ingest = Ingest(
             store=store,
-            scoring=Scoring(SoakScorer(0), instruments.metrics),
+            scoring=Scoring(SoakScorer(0), telemetry.metrics),
             scorer_id=scorer_id,
             detector=GAP,
             dead_letters=DeadLetters(sink, "no-letters", 1_000_000),
             max_message_bytes=1_000_000,
             default_app="default",
-            patience=Patience(Stop(), instruments, part="test", within_s=60),
-            metrics=instruments.metrics,
+            retry=RetryPolicy(Stop(), telemetry, part="test", within_s=60),
+            metrics=telemetry.metrics,
             channels=("kafka",),
             uniform=random.Random(DRAWS).random,
         )
@@ -283,12 +283,12 @@ def test_neither_a_duplicate_nor_a_rescored_answer_becomes_a_task(
     settle(0, 30)
     rows(database_url, "DELETE FROM verdicts")
     assert store.queue_rescoring(scorer_id, HISTORY, None, limit=100).queued == 30
-    rescoring = Rescoring(
+    rescoring = RescoringWork(
         store=store,
-        scoring=Scoring(SoakScorer(0), Instruments().metrics),
+        scoring=Scoring(SoakScorer(0), Telemetry().metrics),
         scorer_id=scorer_id,
         detector=GAP,
-        terms=Terms("test", 60, 2),
+        policy=LeasePolicy("test", 60, 2),
         batch_answers=30,
     )
     assert rescoring.run()

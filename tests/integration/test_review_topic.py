@@ -22,26 +22,27 @@ from worker.broker.errors import BrokerUnavailable
 from worker.broker.scan import TopicScan
 from worker.review.topic import TopicRelay
 from worker.rules.records import Record
-from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
-from worker.service import Role, run_service
+from worker.runtime.telemetry import Telemetry
+from worker.service import run_service
+from worker.settings.roles import Role
 from worker.store.review_tasks import REMOVED
 from worker.store.store import Store
 
-SETTLED = "gasp_outbox_settled_events_total"
+RELAYED = "gasp_relayed_events_total"
 
 
 @contextmanager
 def relay(store: Store, url: str, broker: Broker, topic: str, **overrides: object) -> Iterator[TopicRelay]:
     settings = review_settings(url, broker.bootstrap, review_tasks_topic=topic, **overrides)
-    opened = TopicRelay(settings, store, "relay", Stop(), Instruments())
+    opened = TopicRelay(settings, store, "relay", Stop(), Telemetry())
     yield opened
     opened.close()
 
 
 def settled(relay: TopicRelay, outcome: str) -> int:
-    registry = relay._instruments.metrics._registry
-    return int(registry.get_sample_value(SETTLED, {"channel": "kafka", "outcome": outcome}) or 0)
+    registry = relay._telemetry.metrics._registry
+    return int(registry.get_sample_value(RELAYED, {"channel": "kafka", "outcome": outcome}) or 0)
 
 
 def records(broker: Broker, topic: str) -> list[Record]:
@@ -73,7 +74,7 @@ def test_a_task_is_told_once_with_all_that_a_reviewer_needs(store: Store, databa
     task = ReviewTask.model_validate_json(record.value or b"")
     logged = interaction("id-0", answer_of(4))
     assert (task.event_id, task.round, task.scorer) == (UUID(event["event_id"]), 1, IDENTITY.label)
-    assert (task.question, task.answer, task.threshold_version) == (logged.question, logged.answer, "default/1")
+    assert (task.question, task.answer, task.threshold_version) == (logged.question, logged.answer, "*/1")
     assert [(one.position, one.id, one.text) for one in task.passages] == [
         (position, passage.id, passage.text) for position, passage in enumerate(logged.passages)
     ]
@@ -149,7 +150,7 @@ def test_what_can_never_be_told_fails_with_its_reason_and_holds_up_nothing(
     assert [task.interaction_id for task in told(tansu, topic)] == ["id-2"]
 
 
-def test_a_worker_of_the_jobs_role_tells_what_waits_until_it_is_stopped(
+def test_a_worker_of_the_maintain_role_tells_what_waits_until_it_is_stopped(
     database_url: str, store: Store, tansu: Broker
 ) -> None:
     topic = tansu.create_topic()
@@ -157,7 +158,7 @@ def test_a_worker_of_the_jobs_role_tells_what_waits_until_it_is_stopped(
     no_attribution(database_url)
     settings = review_settings(database_url, tansu.bootstrap, review_tasks_topic=topic, review_labels_topic="")
     stop = Stop()
-    worker = threading.Thread(target=run_service, args=(settings, {Role.JOBS}, stop))
+    worker = threading.Thread(target=run_service, args=(settings, {Role.MAINTAIN}, stop))
     worker.start()
     try:
         done = "SELECT id FROM outbox WHERE state = 'done'"

@@ -26,8 +26,8 @@ from tests.integration.review_examples import (
 from tests.integration.store_examples import rows
 from worker.review import webhook
 from worker.review.webhook import WebhookRelay
-from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.store.store import Store
 
 WAITS_S = "SELECT extract(epoch FROM run_after - now())::double precision AS s FROM outbox"
@@ -83,7 +83,7 @@ def one_task(store: Store, database_url: str) -> None:
 @contextmanager
 def relay(store: Store, database_url: str, url: str) -> Iterator[WebhookRelay]:
     settings = review_settings(database_url, review_webhook_url=url, review_webhook_secret=SECRET)
-    opened = WebhookRelay(settings, store, "relay", Stop(), Instruments())
+    opened = WebhookRelay(settings, store, "relay", Stop(), Telemetry())
     yield opened
     opened.close()
 

@@ -34,7 +34,7 @@ from worker.embedded.databases import create_database, drop_database, psql_comma
 from worker.embedded.programs import run
 from worker.jobs.retention import apply_retention
 from worker.review.pacing import review_paces
-from worker.rules.opinion import Label, Opinion
+from worker.rules.opinion import Opinion, OpinionLabel
 from worker.rules.policy import DEFAULT_POLICY
 from worker.rules.verdict import judge
 from worker.store.calibration_runs import CalibrationRun
@@ -205,7 +205,7 @@ def consume(store: Store) -> int:
     store.settle(scorer_id, [scored(3, "id-0", GAPS, threshold, edition="Once more. ")], [advance(3, 4)])
     passed = store.claim_partition(claim(owner="worker-2", generation=4, beginning=9))
     assert passed is not None
-    assert passed.gap is not None
+    assert passed.lost is not None
     return scorer_id
 
 
@@ -236,7 +236,7 @@ def ask_again(store: Store, scorer_id: int) -> None:
     while store.queue_opinions(scorer_id, "another", daily=10, limit=10):
         job = store.claim_opinion("worker-1", "another", 60, 3)
         assert job is not None
-        assert store.finish_opinion(job, Opinion(Label.PARTLY, 0.75, "another"))
+        assert store.finish_opinion(job, Opinion(OpinionLabel.PARTLY, 0.75, "another"))
 
 
 def rescore(store: Store) -> None:

@@ -13,7 +13,7 @@ from tests.brokers import DEADLINE_S, Broker
 from worker.broker.errors import BrokerUnavailable, RecordsUnreadable, TopicMissing
 from worker.broker.scan import TopicScan
 from worker.broker.sink import RecordSink
-from worker.broker.unreadable import Gap
+from worker.broker.unreadable import Unreadable
 from worker.rules.records import Record
 
 KIB = 1024
@@ -90,7 +90,7 @@ def test_what_cannot_be_decoded_is_a_gap_and_the_rest_is_read(broker: Broker) ->
     scan = TopicScan(broker.bootstrap, topic)
     items = list(scan)
     assert [item.value for item in items if isinstance(item, Record)] == [b"before", b"first of the batch", b"after"]
-    assert [item for item in items if isinstance(item, Gap)] == [Gap(0, 2, 4)]
+    assert [item for item in items if isinstance(item, Unreadable)] == [Unreadable(0, 2, 4)]
     with pytest.raises(RecordsUnreadable):
         scan.find(0, 2)
 

@@ -15,8 +15,8 @@ from tests.integration.store_examples import rows
 from tests.integration.tick_claimant import BEGINNINGS, PERIOD_S, TICKS
 from tests.workers import wait_until
 from worker.errors import Stopped
+from worker.jobs.due_times import ScheduledJob, every
 from worker.jobs.schedule import Runner, scheduled_jobs
-from worker.jobs.ticks import Job, every
 from worker.store.store import Store, open_store
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -103,7 +103,7 @@ def _runs(said: str) -> list[tuple[str, datetime]]:
 
 def test_a_tick_that_nobody_ran_runs_at_the_first_wake_and_only_there(store: Store, database_url: str) -> None:
     work, clock = Work(), Clock()
-    job = Job("job", every(600), work)
+    job = ScheduledJob("job", every(600), work)
     for owner in ("a", "b", "b"):
         Runner(store, owner, clock).wake(job)
     assert work.times == 1
@@ -114,7 +114,7 @@ def test_a_tick_that_nobody_ran_runs_at_the_first_wake_and_only_there(store: Sto
 
 def test_ticks_that_went_by_unseen_are_caught_up_with_one_run(store: Store, database_url: str) -> None:
     work, clock = Work(), Clock()
-    job = Job("job", every(600), work)
+    job = ScheduledJob("job", every(600), work)
     runner = Runner(store, "a", clock)
     runner.wake(job)
     clock.now = NOON + timedelta(hours=5, seconds=1)
@@ -126,7 +126,7 @@ def test_ticks_that_went_by_unseen_are_caught_up_with_one_run(store: Store, data
 
 def test_a_tick_that_the_database_could_not_give_is_run_at_a_later_wake(database_url: str) -> None:
     work, clock = Work(), Clock()
-    job = Job("job", every(600), work)
+    job = ScheduledJob("job", every(600), work)
     url = f"{database_url}&options=-c%20lock_timeout%3D50"
     with open_store(url, application_name="gasp-test") as store:
         runner = Runner(store, "a", clock)
@@ -152,8 +152,8 @@ def test_a_run_whose_end_cannot_be_booked_is_not_run_again_and_stops_nobody(data
             return work(given, stop)
 
         runner = Runner(store, "a", clock)
-        runner.wake(Job("job", every(600), lock_the_books))
-        runner.wake(Job("job", every(600), lock_the_books))
+        runner.wake(ScheduledJob("job", every(600), lock_the_books))
+        runner.wake(ScheduledJob("job", every(600), lock_the_books))
         assert work.times == 1
     assert [row["outcome"] for row in rows(database_url, RUNS)] == ["running"]
 
@@ -163,7 +163,7 @@ def test_three_schedulers_go_on_beside_a_job_that_always_raises(database_url: st
     with ExitStack() as stack:
         for number in range(3):
             store = stack.enter_context(open_store(database_url, application_name="gasp-test"))
-            jobs = (Job("good", every(1), work[number]), Job("bad", every(1), _raise))
+            jobs = (ScheduledJob("good", every(1), work[number]), ScheduledJob("bad", every(1), _raise))
             stack.enter_context(scheduled_jobs(store, f"owner-{number}", jobs))
         ended = "SELECT count(*) AS n FROM job_runs WHERE job = %(job)s AND outcome = %(outcome)s"
         wait_until(lambda: _count(database_url, ended, job="good", outcome="done") >= 3, what="the good job")
@@ -182,7 +182,7 @@ def test_leaving_stops_a_job_at_work_and_its_run_says_so(store: Store, database_
         assert stop.wait(60)
         raise Stopped("job")
 
-    with scheduled_jobs(store, "a", [Job("long", every(3600), last_until_stopped)]):
+    with scheduled_jobs(store, "a", [ScheduledJob("long", every(3600), last_until_stopped)]):
         assert started.wait(30)
     assert [(row["outcome"], row["detail"]) for row in rows(database_url, RUNS)] == [("failed", "stopped")]
 

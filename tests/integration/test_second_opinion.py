@@ -22,13 +22,13 @@ from tests.second_opinions import Answer, Endpoint, endpoint, judging, save_clas
 from tests.workers import wait_until
 from worker.errors import SettingsError
 from worker.jobs.retention import apply_retention
-from worker.rules.opinion import Label, Opinion
-from worker.runtime.instruments import Instruments
+from worker.rules.opinion import Opinion, OpinionLabel
 from worker.runtime.stop import Stop
-from worker.second_opinion import asking
-from worker.second_opinion.asking import Asking
-from worker.second_opinion.opened import Workplace, second_opinions
-from worker.service import Role, run_service
+from worker.runtime.telemetry import Telemetry
+from worker.second_opinion.opinion_work import OpinionWork
+from worker.second_opinion.start import OpinionNeeds, second_opinions
+from worker.service import run_service
+from worker.settings.roles import Role
 from worker.store.opinions import REMOVED
 from worker.store.retention import Period
 from worker.store.store import Store
@@ -45,7 +45,7 @@ WORDS_OF_MESSAGES = {"Zug", "train", "trains", "Passage", "passage", "token", "o
 
 @pytest.fixture(autouse=True)
 def look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "QUEUE_EVERY_S", 0.0)
+    monkeypatch.setattr("worker.second_opinion.opinion_work.QUEUE_EVERY_S", 0.0)
 
 
 def judged(store: Store, answers: int, *, attribute: int) -> int:
@@ -61,15 +61,15 @@ def judged(store: Store, answers: int, *, attribute: int) -> int:
 
 
 @pytest.fixture
-def place(store: Store, database_url: str) -> Callable[..., Workplace]:
-    def make(scorer_id: int, owner: str = "first", **overrides: Any) -> Workplace:
-        return Workplace(
+def place(store: Store, database_url: str) -> Callable[..., OpinionNeeds]:
+    def make(scorer_id: int, owner: str = "first", **overrides: Any) -> OpinionNeeds:
+        return OpinionNeeds(
             settings=review_settings(database_url, **overrides),
             store=store,
             scorer_id=scorer_id,
             owner=owner,
             stop=Stop(),
-            instruments=Instruments(),
+            telemetry=Telemetry(),
         )
 
     return make
@@ -84,7 +84,7 @@ def due_now(url: str) -> None:
     rows(url, "UPDATE second_opinions SET run_after = now() WHERE state = 'waiting'")
 
 
-def drain(work: Asking) -> int:
+def drain(work: OpinionWork) -> int:
     runs = 0
     while work.run():
         runs += 1
@@ -92,14 +92,14 @@ def drain(work: Asking) -> int:
 
 
 @contextmanager
-def beside(at: Workplace) -> Iterator[None]:
+def beside(at: OpinionNeeds) -> Iterator[None]:
     """The thread that asks an endpoint, until the context is left."""
     with second_opinions(at) as on_the_engine:
         assert on_the_engine == ()
         yield
 
 
-def asked_chat(place: Callable[..., Workplace], scorer_id: int, served: Endpoint, **overrides: Any) -> Workplace:
+def asked_chat(place: Callable[..., OpinionNeeds], scorer_id: int, served: Endpoint, **overrides: Any) -> OpinionNeeds:
     return place(scorer_id, second_opinion_url=served.url, second_opinion_name="judge-1", **overrides)
 
 
@@ -107,7 +107,7 @@ def asked_chat(place: Callable[..., Workplace], scorer_id: int, served: Endpoint
 
 
 def test_each_flagged_sentence_of_an_attributed_answer_gets_one_lowest_first_and_once(
-    store: Store, database_url: str, place: Callable[..., Workplace], classifier: str
+    store: Store, database_url: str, place: Callable[..., OpinionNeeds], classifier: str
 ) -> None:
     scorer_id = judged(store, 2, attribute=1)
     before = rows(database_url, "SELECT * FROM sentences ORDER BY verdict_id, sentence_index")
@@ -214,7 +214,7 @@ def test_a_classifier_that_cannot_be_used_stops_the_start(database_url: str, tmp
 
 
 def test_an_endpoint_is_asked_in_a_thread_of_its_own(
-    store: Store, database_url: str, place: Callable[..., Workplace]
+    store: Store, database_url: str, place: Callable[..., OpinionNeeds]
 ) -> None:
     scorer_id = judged(store, 1, attribute=1)
     with (
@@ -232,9 +232,9 @@ def test_an_endpoint_is_asked_in_a_thread_of_its_own(
 
 
 def test_an_endpoint_that_fails_is_asked_again_with_pauses_then_given_up_and_no_text_is_logged(
-    store: Store, database_url: str, place: Callable[..., Workplace], monkeypatch: pytest.MonkeyPatch
+    store: Store, database_url: str, place: Callable[..., OpinionNeeds], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.second_opinion.beside.pause_s", lambda _: 0.01)
+    monkeypatch.setattr("worker.second_opinion.thread.pause_s", lambda _: 0.01)
     scorer_id = judged(store, 1, attribute=1)
     garbage = Answer(body=b'{"choices": [{"message": {"content": "Zug train Passage token=of-ours"}}]}')
     with (
@@ -273,9 +273,9 @@ def test_the_sentence_of_a_worker_that_died_comes_back_and_its_late_opinion_is_n
     assert store.reap_leases() == 1
     job = store.claim_opinion("second", VERIFIER, -1, 2)
     assert job is not None
-    assert not store.finish_opinion(late, Opinion(Label.SUPPORTED, 0.1, VERIFIER))
+    assert not store.finish_opinion(late, Opinion(OpinionLabel.SUPPORTED, 0.1, VERIFIER))
     assert rows(database_url, "SELECT label FROM second_opinions") == [{"label": None}]
-    assert store.finish_opinion(job, Opinion(Label.UNSUPPORTED, None, VERIFIER))
+    assert store.finish_opinion(job, Opinion(OpinionLabel.UNSUPPORTED, None, VERIFIER))
     assert rows(database_url, "SELECT label, p_unsupported AS p FROM second_opinions") == [
         {"label": "unsupported", "p": None}
     ]
@@ -288,7 +288,7 @@ def test_retention_removes_opinions_with_their_answers_and_what_waits_for_a_remo
     assert store.queue_opinions(scorer_id, VERIFIER, daily=3, limit=3) == 3
     job = store.claim_opinion("w", VERIFIER, 60, 3)
     assert job is not None
-    assert store.finish_opinion(job, Opinion(Label.SUPPORTED, 0.1, VERIFIER))
+    assert store.finish_opinion(job, Opinion(OpinionLabel.SUPPORTED, 0.1, VERIFIER))
     # The week of the passages is dropped first.
     rows(database_url, f"DROP TABLE passages_{datetime.now(UTC):%Gw%V}")
     assert store.claim_opinion("w", VERIFIER, 60, 3) is None
@@ -301,7 +301,7 @@ def test_retention_removes_opinions_with_their_answers_and_what_waits_for_a_remo
     assert rows(database_url, JOBS) == []
 
 
-def test_nobody_is_asked_by_default(store: Store, database_url: str, place: Callable[..., Workplace]) -> None:
+def test_nobody_is_asked_by_default(store: Store, database_url: str, place: Callable[..., OpinionNeeds]) -> None:
     with second_opinions(place(judged(store, 1, attribute=1))) as work:
         assert work == ()
     assert rows(database_url, JOBS) == []

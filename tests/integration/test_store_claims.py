@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from tests.integration.store_examples import TOPIC, advance, claim, dead_letter, prepared, rows
-from worker.rules.claims import GapReason, OffsetGap, Position
+from worker.rules.claims import LossReason, LostOffsets, Position
 from worker.rules.settlement import Settled
 from worker.store.store import Store
 
@@ -53,7 +53,7 @@ def test_an_owner_that_keeps_its_partition_moves_on_with_its_group(store: Store,
 
 def test_what_retention_has_deleted_is_entered_as_a_gap_and_passed(store: Store, database_url: str) -> None:
     prepared(store)
-    assert store.claim_partition(claim(beginning=40)) == Position(40, 0, OffsetGap(0, 40, GapReason.RETENTION))
+    assert store.claim_partition(claim(beginning=40)) == Position(40, 0, LostOffsets(0, 40, LossReason.RETENTION))
     assert rows(database_url, GAPS) == [
         {
             "topic": TOPIC,
@@ -75,7 +75,7 @@ def test_a_topic_that_was_created_again_is_read_from_its_start_and_booked_beside
     scorer_id, _ = prepared(store)
     store.settle(scorer_id, [dead_letter(0)], [advance(0, 1)])
     again = replace(claim(), topic_id="second-topic")
-    assert store.claim_partition(again) == Position(0, 1, OffsetGap(1, 6, GapReason.TOPIC_RECREATED))
+    assert store.claim_partition(again) == Position(0, 1, LostOffsets(1, 6, LossReason.TOPIC_RECREATED))
     assert store.settle(scorer_id, [dead_letter(0)], [advance(0, 1)]).fenced == ((TOPIC, 0),)
     assert store.settle(scorer_id, [dead_letter(0)], [advance(0, 1, incarnation=1)]).counts
     booked = rows(database_url, "SELECT incarnation, record_offset FROM ledger ORDER BY 1")

@@ -7,8 +7,8 @@ import sys
 from datetime import UTC, datetime, time, timedelta
 from functools import partial
 
+from worker.jobs.due_times import Schedule, ScheduledJob, daily, every
 from worker.jobs.schedule import Runner
-from worker.jobs.ticks import Job, Schedule, daily, every
 from worker.store.store import open_store
 
 PERIOD_S = 600
@@ -36,7 +36,9 @@ def main() -> None:
         store.ping()
         runner = Runner(store, owner, clock)
         schedules = {"often": every(PERIOD_S), "nightly": daily(time(1, 30))}
-        jobs = [Job(name, schedule, partial(_tell, name, schedule, clock)) for name, schedule in schedules.items()]
+        jobs = [
+            ScheduledJob(name, schedule, partial(_tell, name, schedule, clock)) for name, schedule in schedules.items()
+        ]
         for beginning in BEGINNINGS:
             # So that one that is slow begins each of them with the others.
             print("ready", flush=True)

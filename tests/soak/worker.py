@@ -20,7 +20,8 @@ from tests.soak.scorer import SoakScorer
 from worker.cli import stop_on_signals
 from worker.errors import Stopped
 from worker.runtime.logs import configure_logs
-from worker.service import Role, run_service
+from worker.service import run_service
+from worker.settings.roles import Role
 from worker.settings.settings import read_settings
 
 

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tests.unit.test_calibration_data import labels, made_up
 from worker.rules.calibration.curve import Curve
-from worker.rules.calibration.fit import Kind, blended, curve, fit, folds
+from worker.rules.calibration.fit import CurveKind, blended, curve, fit, folds
 from worker.rules.calibration.labels import sample_of
 
 NOBODY = sample_of([])
@@ -24,7 +24,7 @@ def test_the_isotonic_curve_is_that_of_scikit_learn() -> None:
     rows = [(score, bad, 1.0, index) for index, (score, bad) in enumerate(zip(range(12), "110110100100", strict=True))]
     sample = sample_of(labels(*((float(score), bad == "1", p, name) for score, bad, p, name in rows)))
     theirs = IsotonicRegression(increasing=False).fit(sample.scores, sample.unsupported)
-    ours = curve(sample, Kind.ISOTONIC)
+    ours = curve(sample, CurveKind.ISOTONIC)
     expected = np.clip(theirs.predict(sample.scores), 0.5 / 13, 1 - 0.5 / 13)
     assert ours.over(sample.scores) == pytest.approx(expected, abs=1e-5)
 
@@ -34,11 +34,11 @@ def test_the_logistic_curve_is_that_of_scikit_learn_without_weights_and_repeats_
     sample = sample_of(once)
     theirs = LogisticRegression(C=np.inf).fit(sample.scores[:, None], sample.unsupported)
     expected = theirs.predict_proba(sample.scores[:, None])[:, 1]
-    assert curve(sample, Kind.LOGISTIC).over(sample.scores) == pytest.approx(expected, abs=0.01)
+    assert curve(sample, CurveKind.LOGISTIC).over(sample.scores) == pytest.approx(expected, abs=0.01)
     doubled = [replace(one, probability=0.5 if one.unsupported else 1.0) for one in once]
     repeated = [*once, *(one for one in once if one.unsupported)]
-    twice = curve(sample_of(repeated), Kind.LOGISTIC).over(sample.scores)
-    assert curve(sample_of(doubled), Kind.LOGISTIC).over(sample.scores) == pytest.approx(twice, abs=0.01)
+    twice = curve(sample_of(repeated), CurveKind.LOGISTIC).over(sample.scores)
+    assert curve(sample_of(doubled), CurveKind.LOGISTIC).over(sample.scores) == pytest.approx(twice, abs=0.01)
 
 
 @settings(max_examples=40, deadline=None)
@@ -47,7 +47,7 @@ def test_the_logistic_curve_is_that_of_scikit_learn_without_weights_and_repeats_
 )
 def test_every_curve_falls_and_stays_within_zero_and_one(rows: list[tuple[float, bool, float, int]]) -> None:
     sample = sample_of(labels(*rows))
-    one, other = (curve(sample, kind) for kind in Kind)
+    one, other = (curve(sample, kind) for kind in CurveKind)
     scores = np.linspace(-3, 4, 50)
     for some in (one, other, blended(one, other, 0.25)):
         probabilities = some.over(scores)

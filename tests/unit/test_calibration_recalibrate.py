@@ -14,7 +14,7 @@ from tests.unit.test_calibration_data import labels, made_up, population, traffi
 from worker.rules.calibration.curve import Curve
 from worker.rules.calibration.guards import MAX_STEP, is_worse, limited
 from worker.rules.calibration.labels import LabelledSentence, Population
-from worker.rules.calibration.recalibrate import InForce, Outcome, Recalibration, recalibrate
+from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Recalibration, recalibrate
 from worker.rules.policy import DEFAULT_POLICY, Objective, ReviewPolicy
 
 IN_FORCE = InForce(0.4, 0.4)
@@ -40,7 +40,7 @@ def achieved(result: Recalibration) -> tuple[float, float, float]:
 def test_a_target_recall_is_reached_and_the_interval_holds_what_is_achieved() -> None:
     result = run(made_up(900, seed=1))
     recall, precision, share = achieved(result)
-    assert (result.outcome, result.reason) == (Outcome.NEW, "reached")
+    assert (result.outcome, result.reason) == (CalibrationOutcome.NEW, "reached")
     assert 0.8 <= recall <= 0.95
     numbers = result.numbers
     for name, truth in (("recall", recall), ("precision", precision), ("prior", 0.25)):
@@ -51,7 +51,7 @@ def test_a_target_recall_is_reached_and_the_interval_holds_what_is_achieved() ->
 
 def test_a_target_precision_is_reached() -> None:
     result = run(made_up(900, seed=2), replace(DEFAULT_POLICY, objective=Objective.PRECISION, target=0.5))
-    assert result.outcome is Outcome.NEW
+    assert result.outcome is CalibrationOutcome.NEW
     assert achieved(result)[1] >= 0.5
 
 
@@ -79,7 +79,7 @@ def test_answers_are_attributed_up_to_the_share_allowed_and_never_less_than_are_
 
 def test_a_long_way_is_gone_in_steps() -> None:
     first = run(made_up(900, seed=5), in_force=InForce(-5.0, -5.0))
-    assert (first.outcome, first.reason) == (Outcome.NEW, "step_limited")
+    assert (first.outcome, first.reason) == (CalibrationOutcome.NEW, "step_limited")
     assert first.numbers["flagged_share"] == pytest.approx(MAX_STEP, abs=0.005)
     assert first.flag_below < first.numbers["flag_below_wanted"]  # type: ignore[operator]  # a float
     assert limited(-5.0, 9.0, SCORES) == pytest.approx(np.quantile(SCORES, 1 - MAX_STEP), abs=0.01)
@@ -88,14 +88,18 @@ def test_a_long_way_is_gone_in_steps() -> None:
 def test_the_threshold_that_is_in_force_already_is_left_alone() -> None:
     first = run(made_up(900, seed=1))
     again = run(made_up(900, seed=1), in_force=InForce(first.flag_below, first.attribute_below, first.curve))
-    assert (again.outcome, again.reason, again.flag_below) == (Outcome.UNCHANGED, "reached", first.flag_below)
+    assert (again.outcome, again.reason, again.flag_below) == (
+        CalibrationOutcome.UNCHANGED,
+        "reached",
+        first.flag_below,
+    )
     assert again.curve == first.curve
 
 
 def test_a_new_version_may_change_the_attribution_alone() -> None:
     first = run(made_up(900, seed=1))
     result = run(made_up(900, seed=1), in_force=InForce(first.flag_below, first.flag_below + 5))
-    assert (result.outcome, result.flag_below) == (Outcome.NEW, first.flag_below)
+    assert (result.outcome, result.flag_below) == (CalibrationOutcome.NEW, first.flag_below)
     assert result.attribute_below == first.attribute_below
 
 
@@ -103,7 +107,11 @@ def test_a_threshold_without_a_curve_or_with_a_stale_one_gets_a_version_that_giv
     first = run(made_up(900, seed=1))
     for curve in (None, Curve((0.0,), (0.9,))):
         result = run(made_up(900, seed=1), in_force=InForce(first.flag_below, first.attribute_below, curve))
-        assert (result.outcome, result.flag_below, result.curve) == (Outcome.NEW, first.flag_below, first.curve)
+        assert (result.outcome, result.flag_below, result.curve) == (
+            CalibrationOutcome.NEW,
+            first.flag_below,
+            first.curve,
+        )
 
 
 def test_what_does_not_beat_the_version_in_force_on_held_out_labels_is_refused() -> None:
@@ -114,7 +122,7 @@ def test_what_does_not_beat_the_version_in_force_on_held_out_labels_is_refused()
         if (result := run(made_up(300, seed=seed), policy, InForce(0.3, 0.3))).reason == "worse_than_in_force"
     ]
     assert refused
-    assert all(result.flag_below == 0.3 and result.outcome is Outcome.REFUSED for result in refused)
+    assert all(result.flag_below == 0.3 and result.outcome is CalibrationOutcome.REFUSED for result in refused)
     assert is_worse(0.7, 0.75, DEFAULT_POLICY)
     assert not is_worse(0.85, 0.95, DEFAULT_POLICY)
 
@@ -122,7 +130,7 @@ def test_what_does_not_beat_the_version_in_force_on_held_out_labels_is_refused()
 def test_a_precision_that_no_threshold_has_is_named() -> None:
     blind = made_up(900, seed=7, apart=0.0)
     result = run(blind, replace(DEFAULT_POLICY, objective=Objective.PRECISION, target=0.9), seen=population(apart=0.0))
-    assert (result.outcome, result.reason) == (Outcome.REFUSED, "unreachable")
+    assert (result.outcome, result.reason) == (CalibrationOutcome.REFUSED, "unreachable")
 
 
 GOOD = made_up(300, seed=8)
@@ -146,7 +154,7 @@ GOOD = made_up(300, seed=8)
 )
 def test_labels_that_carry_no_threshold_are_refused_by_name(labelled: list[LabelledSentence], reason: str) -> None:
     result = run(labelled)
-    assert (result.outcome, result.reason) == (Outcome.REFUSED, reason)
+    assert (result.outcome, result.reason) == (CalibrationOutcome.REFUSED, reason)
     assert (result.flag_below, result.attribute_below, result.curve) == (0.4, 0.4, None)
 
 

@@ -238,7 +238,7 @@ def test_the_commands_in_the_runbook_are_real(worker_command: TyperGroup) -> Non
     for line in re.findall(r"docker compose run --rm(?: --volume \S+)? (?:worker|migrate) ([a-z][^`\n]*)", RUNBOOK):
         parse(worker_command, line.split())
     for roles in re.findall(r"--roles ([a-z,]+)", RUNBOOK):
-        assert set(roles.split(",")) <= {"consume", "attribute", "jobs"}
+        assert set(roles.split(",")) <= {"consume", "attribute", "maintain"}
 
 
 def test_the_tables_and_views_in_the_runbook_exist() -> None:

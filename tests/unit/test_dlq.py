@@ -15,12 +15,12 @@ from schemas.reject_reason import RejectReason
 from schemas.replay import Replay, without_history
 from worker.broker.scan import TopicScan
 from worker.broker.sink import Place
-from worker.broker.unreadable import Gap
+from worker.broker.unreadable import Unreadable
+from worker.dlq.letter_filter import LetterFilter
 from worker.dlq.letters import Letter, Stranger, read_letter
 from worker.dlq.originals import Obstacle, Originals
 from worker.dlq.page import letter_json, letter_line, letter_page
-from worker.dlq.replay import Message, Replayer, Tally, newest_letters, replay_letters
-from worker.dlq.selection import Selection
+from worker.dlq.replay import Replayer, ReplayMessage, Tally, newest_letters, replay_letters
 from worker.dlq.summary import MAX_KINDS, OTHER_DETAILS, summarize
 from worker.rules.records import Record
 from worker.terminal.times import parse_time
@@ -81,26 +81,26 @@ def sent_by(letters: Sequence[Letter], *, limit: int | None = None) -> tuple[lis
 @pytest.mark.parametrize(
     ("selection", "meant"),
     [
-        (Selection(), {0, 1, 2}),
-        (Selection(reasons=frozenset({RejectReason.TOO_LARGE, RejectReason.TOO_DEEP})), {1}),
-        (Selection(since=MORNING), {1, 2}),
-        (Selection(until=MORNING), {0}),
-        (Selection(since=MORNING, until=MORNING + timedelta(seconds=1)), {1}),
-        (Selection(topic="interactions", partition=3), {0, 1, 2}),
-        (Selection(topic="others"), set()),
-        (Selection(partition=0), set()),
-        (Selection(offset=1002), {2}),
-        (Selection(detail="PASSAGES.0"), {2}),
+        (LetterFilter(), {0, 1, 2}),
+        (LetterFilter(reasons=frozenset({RejectReason.TOO_LARGE, RejectReason.TOO_DEEP})), {1}),
+        (LetterFilter(since=MORNING), {1, 2}),
+        (LetterFilter(until=MORNING), {0}),
+        (LetterFilter(since=MORNING, until=MORNING + timedelta(seconds=1)), {1}),
+        (LetterFilter(topic="interactions", partition=3), {0, 1, 2}),
+        (LetterFilter(topic="others"), set()),
+        (LetterFilter(partition=0), set()),
+        (LetterFilter(offset=1002), {2}),
+        (LetterFilter(detail="PASSAGES.0"), {2}),
     ],
 )
-def test_a_selection_means_the_letters_that_meet_all_of_it(selection: Selection, meant: set[int]) -> None:
+def test_a_selection_means_the_letters_that_meet_all_of_it(selection: LetterFilter, meant: set[int]) -> None:
     letters = [
         letter_of(0, rejected_at=MORNING - timedelta(hours=1)),
         letter_of(1, reason=RejectReason.TOO_LARGE),
         letter_of(2, detail="passages.0.text: string_type", rejected_at=MORNING + timedelta(hours=1)),
     ]
     assert {letter.place.offset for letter in letters if selection.matches(letter.facts)} == meant
-    assert selection.means_all is (selection == Selection())
+    assert selection.means_all is (selection == LetterFilter())
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_record_without_the_facts_is_a_stranger(headers: tuple[tuple[str, byte
 
 
 def test_a_gap_is_a_stranger_with_all_its_offsets() -> None:
-    found = read_letter(Gap(0, 4, 7))
+    found = read_letter(Unreadable(0, 4, 7))
     assert isinstance(found, Stranger)
     assert json.loads(letter_json(found))["place"] == "0:4-6"
 
@@ -203,7 +203,7 @@ def test_a_summary_does_not_grow_with_the_details() -> None:
 
 def test_a_message_goes_as_it_was_with_its_history_in_front() -> None:
     message = replayer().prepare(letter_of(7, value=b"\x00bytes"))
-    assert isinstance(message, Message)
+    assert isinstance(message, ReplayMessage)
     assert (message.key, message.value) == (b"key", b"\x00bytes")
     assert without_history(message.headers) == TRACE
     replay = Replay.from_headers(message.headers)
@@ -213,7 +213,7 @@ def test_a_message_goes_as_it_was_with_its_history_in_front() -> None:
 
 def test_the_history_is_counted_up_and_does_not_grow() -> None:
     message = replayer().prepare(letter_of(7, replay=replay_of(2, 2)))
-    assert isinstance(message, Message)
+    assert isinstance(message, ReplayMessage)
     replay = Replay.from_headers(message.headers)
     assert replay is not None
     assert (replay.count, replay.offset, replay.reason) == (3, 1002, RejectReason.WRONG_SHAPE)
@@ -222,14 +222,14 @@ def test_the_history_is_counted_up_and_does_not_grow() -> None:
 
 def test_a_message_that_never_had_bytes_goes_without_any() -> None:
     message = replayer().prepare(letter_of(value=None, reason=RejectReason.NULL_VALUE))
-    assert isinstance(message, Message)
+    assert isinstance(message, ReplayMessage)
     assert message.value is None
 
 
 def test_a_message_that_dies_again_and_again_is_left() -> None:
     letter = letter_of(7, replay=replay_of(2, 3))
     assert replayer().prepare(letter) is Obstacle.TOO_OFTEN
-    assert isinstance(replayer(max_replays=4).prepare(letter), Message)
+    assert isinstance(replayer(max_replays=4).prepare(letter), ReplayMessage)
 
 
 @pytest.mark.parametrize(

@@ -40,4 +40,4 @@ def test_an_app_has_its_own_threshold_or_the_default() -> None:
     thresholds = {None: DEFAULT, "bot": OWN}
     assert threshold_for("bot", thresholds) is OWN
     assert threshold_for("other", thresholds) is DEFAULT
-    assert (DEFAULT.name, OWN.name) == ("default/1", "bot/3")
+    assert (DEFAULT.name, OWN.name) == ("*/1", "bot/3")

@@ -71,7 +71,7 @@ def metrics() -> dict[str, tuple[str, str]]:
 
 
 def test_the_code_has_what_the_page_is_held_against() -> None:
-    assert {"offset_gap", "transient_fault", "kafka_reachable", "wedged"} <= set(events())
+    assert {"offsets_lost", "transient_fault", "kafka_reachable", "wedged"} <= set(events())
     assert {0, 1, 2, 70} <= exit_statuses()
     assert "gasp_lag_messages" in metrics()
 

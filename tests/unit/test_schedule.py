@@ -10,8 +10,8 @@ from apscheduler.triggers.cron import CronTrigger
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.jobs.ticks import Schedule, daily, every
-from worker.jobs.upkeep import JOBS
+from worker.jobs.due_times import Schedule, daily, every
+from worker.jobs.maintenance import JOBS
 
 NIGHTLY = daily(time(3, 10))
 SCHEDULES = st.builds(Schedule, st.integers(1, 1_000_000), st.integers(0, 1_000_000))

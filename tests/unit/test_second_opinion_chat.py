@@ -13,7 +13,7 @@ import pytest
 
 from tests.second_opinions import Answer, Endpoint, endpoint, judging, saying
 from worker.errors import SettingsError
-from worker.rules.opinion import Label, Opinion, OpinionFailed
+from worker.rules.opinion import Opinion, OpinionFailed, OpinionLabel
 from worker.second_opinion.chat import MAX_REPLY_BYTES, Chat
 from worker.second_opinion.prompt import INSTRUCTIONS, MAX_PASSAGES_CHARS, data_message
 from worker.settings.settings import Settings, read_settings
@@ -44,8 +44,8 @@ def chat(*answers: Answer, timeout_s: float = 15.0) -> Iterator[tuple[Chat, Endp
 
 def test_a_judgement_is_asked_for_and_taken() -> None:
     with chat(judging("partly", 0.75), judging("supported", 0)) as (opened, served):
-        assert opened.judge(*EXCHANGE) == Opinion(Label.PARTLY, 0.75, "judge-1 prompt-1")
-        assert opened.judge(*EXCHANGE) == Opinion(Label.SUPPORTED, 0.0, "judge-1 prompt-1")
+        assert opened.judge(*EXCHANGE) == Opinion(OpinionLabel.PARTLY, 0.75, "judge-1 prompt-1")
+        assert opened.judge(*EXCHANGE) == Opinion(OpinionLabel.SUPPORTED, 0.0, "judge-1 prompt-1")
     path, headers, asked = served.posts[0]
     assert path == "/v1/chat/completions?token=of-ours"
     assert headers["authorization"] == f"Bearer {KEY}"

@@ -13,9 +13,9 @@ from gasp_core.entailment import load_entailment_model
 from gasp_core.errors import ModelNotFound, ModelUnsupported
 from tests.second_opinions import POSITIONS, WORDS, save_classifier
 from worker.errors import SettingsError
-from worker.rules.opinion import Label
+from worker.rules.opinion import OpinionLabel
 from worker.second_opinion.classifier import Classifier
-from worker.second_opinion.opened import load_classifier
+from worker.second_opinion.start import load_classifier
 
 NLI = ("contradiction", "ENTAILMENT", "neutral")
 OPENS, DOGS = "the museum opens at nine", "dogs must stay outside"
@@ -68,7 +68,7 @@ def test_an_opinion_names_the_weights_that_gave_it(tmp_path: Path) -> None:
     opinion = one.judge("when?", [OPENS, DOGS], "it opens at nine", "it opens at nine")
     assert isinstance(one, Classifier)
     assert opinion.p_unsupported is not None
-    assert (opinion.label is Label.UNSUPPORTED) == (opinion.p_unsupported > 0.5)
+    assert (opinion.label is OpinionLabel.UNSUPPORTED) == (opinion.p_unsupported > 0.5)
     assert opinion.verifier == one.verifier
 
 

@@ -12,10 +12,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gasp_core.grounding import AnswerSkip
 from schemas.reject_reason import RejectReason
-from worker.rules.claims import GapReason, OffsetGap
+from worker.rules.claims import LossReason, LostOffsets
 from worker.rules.settlement import Outcome, Settled
 from worker.rules.verdict import Threshold
-from worker.runtime.metrics import MemoryStep, Metrics, Stage
+from worker.runtime.metrics import MemoryStep, Metrics, OutboxOutcome, Stage
+from worker.runtime.renamed_metrics import OLD_NAMES
 from worker.store.leases import Backlog
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -24,7 +25,7 @@ UNIT_WORDS = {
     "seconds": "seconds",
     "bytes": "bytes",
     "messages": "messages",
-    "nats": "nats",
+    "below": "score below which",
     "tokens_total": "tokens",
     "messages_total": "messages",
     "jobs": "jobs",
@@ -36,7 +37,7 @@ UNIT_WORDS = {
     "retries_total": "retries",
     "writes_total": "writes",
     "batches_total": "batches",
-    "gaps_total": "gaps",
+    "ranges_total": "ranges",
     "steps_total": "steps",
     "info": "always 1",
 }
@@ -50,7 +51,12 @@ def families(metrics: Metrics) -> dict[str, Metric]:
 
 
 def own_families(metrics: Metrics) -> dict[str, Metric]:
-    return {name: family for name, family in families(metrics).items() if name.startswith("gasp_")}
+    """Those of ours, without the old names of some."""
+    return {
+        name: family
+        for name, family in families(metrics).items()
+        if name.startswith("gasp_") and name.removesuffix("_total") not in OLD_NAMES.values()
+    }
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -83,7 +89,8 @@ def test_every_metric_is_named_after_its_unit_and_explained_with_it(metrics: Met
 
 
 def test_all_other_metrics_are_of_the_process(metrics: Metrics) -> None:
-    others = families(metrics).keys() - own_families(metrics).keys()
+    old = {name for name in families(metrics) if name.removesuffix("_total") in OLD_NAMES.values()}
+    others = families(metrics).keys() - own_families(metrics).keys() - old
     assert {"process_resident_memory_bytes", "process_open_fds"} <= others
     assert all(name.startswith("process_") for name in others)
 
@@ -104,7 +111,7 @@ def test_the_exposition_is_the_text_format_without_times_of_birth(metrics: Metri
 def test_what_an_alert_may_be_set_on_begins_at_zero(metrics: Metrics) -> None:
     assert value(metrics, "gasp_fenced_writes_total") == 0
     assert value(metrics, "gasp_abandoned_batches_total") == 0
-    assert all(value(metrics, "gasp_offset_gaps_total", reason=reason) == 0 for reason in GapReason)
+    assert all(value(metrics, "gasp_lost_offset_ranges_total", reason=reason) == 0 for reason in LossReason)
     assert all(value(metrics, "gasp_out_of_memory_steps_total", step=step) == 0 for step in MemoryStep)
     assert all(value(metrics, "gasp_stage_seconds_count", stage=stage) == 0 for stage in Stage)
     for outcome, reasons in ((Outcome.SKIPPED, AnswerSkip), (Outcome.DEAD_LETTERED, RejectReason)):
@@ -198,11 +205,11 @@ def test_outcomes_are_counted_by_reason_and_fenced_partitions_as_writes(metrics:
 
 
 def test_a_gap_counts_once_and_with_the_messages_that_it_spans(metrics: Metrics) -> None:
-    metrics.passed_over(OffsetGap(100, 350, GapReason.RETENTION))
-    metrics.passed_over(OffsetGap(400, 450, GapReason.RETENTION))
-    assert value(metrics, "gasp_offset_gaps_total", reason="retention") == 2
-    assert value(metrics, "gasp_offset_gap_messages_total", reason="retention") == 300
-    assert value(metrics, "gasp_offset_gaps_total", reason="topic_recreated") == 0
+    metrics.passed_over(LostOffsets(100, 350, LossReason.RETENTION))
+    metrics.passed_over(LostOffsets(400, 450, LossReason.RETENTION))
+    assert value(metrics, "gasp_lost_offset_ranges_total", reason="retention") == 2
+    assert value(metrics, "gasp_lost_messages_total", reason="retention") == 300
+    assert value(metrics, "gasp_lost_offset_ranges_total", reason="topic_recreated") == 0
 
 
 def test_other_events_are_counted_where_they_belong(metrics: Metrics) -> None:
@@ -231,11 +238,11 @@ def test_only_the_thresholds_in_force_are_shown(metrics: Metrics) -> None:
     metrics.thresholds({None: version_of(None, 1, 0.2), "bot": version_of("bot", 2, 0.4)})
     found = {
         (sample.labels["app"], sample.labels["version"]): sample.value
-        for sample in families(metrics)["gasp_threshold_flag_below_nats"].samples
+        for sample in families(metrics)["gasp_threshold_flag_below"].samples
     }
-    assert found == {("default", "1"): 0.2, ("bot", "2"): 0.4}
+    assert found == {("*", "1"): 0.2, ("bot", "2"): 0.4}
     labels = {"app": "bot", "scope": "own", "version": "2"}
-    assert value(metrics, "gasp_threshold_attribute_below_nats", **labels) == 0.9
+    assert value(metrics, "gasp_threshold_attribute_below", **labels) == 0.9
 
 
 def test_recalibrations_of_the_last_days_are_counted_by_outcome_until_they_are_older(metrics: Metrics) -> None:
@@ -245,13 +252,31 @@ def test_recalibrations_of_the_last_days_are_counted_by_outcome_until_they_are_o
     assert found == {("refused", "too_few_labels", 3)}
 
 
-def test_an_app_that_is_called_default_is_not_the_default(metrics: Metrics) -> None:
-    metrics.thresholds({None: version_of(None, 1, 0.2), "default": version_of("default", 1, 0.3)})
-    name = "gasp_threshold_flag_below_nats"
-    assert value(metrics, name, app="default", scope="every_other", version="1") == 0.2
-    assert value(metrics, name, app="default", scope="own", version="1") == 0.3
+def test_an_app_that_is_called_by_the_sign_of_all_apps_is_not_all_apps(metrics: Metrics) -> None:
+    metrics.thresholds({None: version_of(None, 1, 0.2), "*": version_of("*", 1, 0.3)})
+    name = "gasp_threshold_flag_below"
+    assert value(metrics, name, app="*", scope="every_other", version="1") == 0.2
+    assert value(metrics, name, app="*", scope="own", version="1") == 0.3
 
 
 def test_the_build_is_told_by_labels(metrics: Metrics) -> None:
     metrics.built("0.2.0", "tiny@abc/float32")
     assert value(metrics, "gasp_build_info", version="0.2.0", scorer="tiny@abc/float32") == 1
+
+
+def test_a_metric_that_was_renamed_is_there_under_its_old_name_too(metrics: Metrics) -> None:
+    metrics.thresholds({None: version_of(None, 1, 0.2), "bot": version_of("bot", 3, 0.4)})
+    metrics.passed_over(LostOffsets(5, 12, LossReason.RETENTION))
+    metrics.relayed("kafka", OutboxOutcome.SENT, 4)
+    text = metrics.render()[0].decode()
+    for line in (
+        'gasp_offset_gaps_total{reason="retention"} 1.0',
+        'gasp_offset_gap_messages_total{reason="retention"} 7.0',
+        'gasp_outbox_settled_events_total{channel="kafka",outcome="sent"} 4.0',
+        'gasp_threshold_flag_below_nats{app="default",scope="every_other",version="1"} 0.2',
+        'gasp_threshold_flag_below_nats{app="bot",scope="own",version="3"} 0.4',
+        'gasp_threshold_flag_below{app="*",scope="every_other",version="1"} 0.2',
+        'gasp_relayed_events_total{channel="kafka",outcome="sent"} 4.0',
+    ):
+        assert line in text.splitlines()
+    assert set(OLD_NAMES) | set(OLD_NAMES.values()) <= {family.name for family in families(metrics).values()}

@@ -12,7 +12,7 @@ from worker.broker.admin import BrokerAdmin
 from worker.broker.client import AWAY, broker_error, connection_settings, is_understood, open_client
 from worker.broker.errors import BrokerUnavailable, RecordsUnreadable
 from worker.broker.fetched import record_of
-from worker.broker.unreadable import Gap, find_unreadable
+from worker.broker.unreadable import Unreadable, find_unreadable
 from worker.rules.records import Record
 
 # How long a broker may say nothing before the scan is given up.
@@ -65,8 +65,8 @@ class TopicScan:
         """How many offsets lie between beginnings and ends; not each need have a record."""
         return sum(self._ends.values()) - sum(self._beginnings.values())
 
-    def __iter__(self) -> Iterator[Record | Gap]:
-        """The records, partition by partition, each in order; a gap stands for those that cannot be decoded.
+    def __iter__(self) -> Iterator[Record | Unreadable]:
+        """The records, partition by partition, each in order; an unreadable stretch in place of what cannot be decoded.
 
         Raises BrokerUnavailable if nothing comes for ``stall_timeout_s``, and BrokerMisconfigured.
         """
@@ -82,12 +82,14 @@ class TopicScan:
             return None
         # The least that a fetch can ask for brings one batch.
         for found in self._partition(partition, offset, offset + 1, fetch_max_bytes=1):
-            if isinstance(found, Gap):
+            if isinstance(found, Unreadable):
                 raise RecordsUnreadable(self.topic, found.partition, found.offset, found.next_offset)
             return found
         return None
 
-    def _partition(self, partition: int, beginning: int, end: int, fetch_max_bytes: int) -> Iterator[Record | Gap]:
+    def _partition(
+        self, partition: int, beginning: int, end: int, fetch_max_bytes: int
+    ) -> Iterator[Record | Unreadable]:
         """The records from ``beginning`` up to but not including ``end``."""
         place, position = TopicPartition(self.topic, partition), beginning
         while position < end:
@@ -96,11 +98,11 @@ class TopicScan:
                     yield record
                     position = record.offset + 1
             except _CannotDecode as error:
-                gap = self._gap(partition, position)
-                if gap is None:
+                unreadable = self._unreadable(partition, position)
+                if unreadable is None:
                     raise broker_error(error.cause, f"cannot read topic {self.topic}") from error
-                yield gap
-                position = gap.next_offset
+                yield unreadable
+                position = unreadable.next_offset
             else:
                 return
 
@@ -134,7 +136,7 @@ class TopicScan:
         where = f"{place.topic}[{place.partition}] from offset {position} on"
         raise BrokerUnavailable(f"cannot read {where}: nothing came for {self._stall_timeout_s:g} s; {AWAY}")
 
-    def _gap(self, partition: int, position: int) -> Gap | None:
+    def _unreadable(self, partition: int, position: int) -> Unreadable | None:
         return find_unreadable(self._bootstrap, self.topic, {partition: position}, security=self._security)
 
 

@@ -259,9 +259,9 @@ class RecordSource:
         if is_understood(error):
             return broker_error(error, f"cannot read topic {self.topic}")
         log.warning("kafka_poll_failed", topic=self.topic, error=type(error).__name__)
-        gap = find_unreadable(self._bootstrap, self.topic, positions, security=self._security)
-        if gap is not None:
-            return RecordsUnreadable(self.topic, gap.partition, gap.offset, gap.next_offset)
+        unreadable = find_unreadable(self._bootstrap, self.topic, positions, security=self._security)
+        if unreadable is not None:
+            return RecordsUnreadable(self.topic, unreadable.partition, unreadable.offset, unreadable.next_offset)
         return broker_error(error, f"cannot read topic {self.topic}; the consumer is rebuilt")
 
     def _note_reachability(self) -> None:

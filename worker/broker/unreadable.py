@@ -16,7 +16,7 @@ _SLICE_MS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class Unreadable:
     """Offsets ``offset`` up to but not including ``next_offset`` of a partition, which cannot be decoded."""
 
     partition: int
@@ -26,8 +26,8 @@ class Gap:
 
 def find_unreadable(
     bootstrap: str, topic: str, positions: Mapping[int, int], *, security: Mapping[str, object] | None
-) -> Gap | None:
-    """The first gap that begins at one of ``positions`` (partition: offset), or None.
+) -> Unreadable | None:
+    """The first stretch that begins at one of ``positions`` (partition: offset), or None.
 
     Looks with a consumer of its own for each step, outside any group, because kafka-python cannot go on after such
     an error. It steps offset by offset, since what follows in the same batch is hidden as well and the batch's end is
@@ -45,7 +45,7 @@ def find_unreadable(
         while not _decodes(settings, place, end):
             end += 1
         if end > offset:
-            return Gap(partition, offset, end)
+            return Unreadable(partition, offset, end)
     return None
 
 

@@ -18,7 +18,7 @@ from worker.store.store import open_store
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One part of the set-up; ``problem`` is None if it is in order, else what to do."""
 
     part: str
@@ -26,25 +26,25 @@ class Finding:
     fact: str = ""
 
 
-def check_setup(overrides: dict[str, object]) -> Iterator[Finding]:
+def check_setup(overrides: dict[str, object]) -> Iterator[CheckResult]:
     """Look at settings, broker, database and model, in this order. Without settings there is nothing more to see."""
     try:
         settings = read_settings(**overrides)
     except WorkerError as error:
         for line in str(error).splitlines():
-            yield Finding("settings", line)
+            yield CheckResult("settings", line)
         return
-    yield Finding("settings", None, f"topic {settings.topic}, group {settings.consumer_group}")
+    yield CheckResult("settings", None, f"topic {settings.topic}, group {settings.consumer_group}")
     yield _find("broker", lambda: _broker(settings))
     yield _find("database", lambda: _database(settings))
     yield _find("model", lambda: _model(settings))
 
 
-def _find(part: str, look: Callable[[], str]) -> Finding:
+def _find(part: str, look: Callable[[], str]) -> CheckResult:
     try:
-        return Finding(part, None, look())
+        return CheckResult(part, None, look())
     except (BrokerError, StoreError, WorkerError) as error:
-        return Finding(part, " ".join(str(error).split()))
+        return CheckResult(part, " ".join(str(error).split()))
 
 
 def _model(settings: Settings) -> str:

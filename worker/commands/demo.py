@@ -27,7 +27,8 @@ from worker.errors import InputFileError, WorkerError
 from worker.ingest.topics import wanted_topics
 from worker.runtime.logs import configure_logs
 from worker.runtime.stop import Stop
-from worker.service import Role, run_service
+from worker.service import run_service
+from worker.settings.roles import Role
 from worker.settings.security import UNSECURED
 from worker.settings.settings import Settings, read_settings
 from worker.store.store import Store, open_store

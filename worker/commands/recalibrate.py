@@ -24,13 +24,13 @@ def recalibrate(
     """
     from worker.commands.threshold_page import as_json, finding_facts, finding_lines
     from worker.jobs.recalibration import COMMAND, recalibrations
-    from worker.rules.calibration.recalibrate import Outcome
+    from worker.rules.calibration.recalibrate import CalibrationOutcome
 
     found = False
     with opened_store("recalibrate") as store:
         for finding in recalibrations(store, threading.Event(), trigger=COMMAND, app=app, dry_run=dry_run):
             found = True
-            new = finding.result.outcome is Outcome.NEW
+            new = finding.result.outcome is CalibrationOutcome.NEW
             bound = finding.result.flag_below
             previewed = store.preview_threshold(finding.app, finding.scorer_id, bound) if new else None
             for line in [as_json(finding_facts(finding, previewed))] if json else finding_lines(finding, previewed):

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 
-from worker.jobs.recalibration import Finding
+from worker.jobs.recalibration import AppRecalibration
+from worker.rules.verdict import ALL_APPS
 from worker.store.preview import Preview
 from worker.store.thresholds import Activation, Version
 from worker.terminal.visible import visible
@@ -104,11 +105,11 @@ def preview_facts(found: Preview) -> Facts:
     }
 
 
-def finding_lines(finding: Finding, previewed: Preview | None) -> Iterator[str]:
+def finding_lines(finding: AppRecalibration, previewed: Preview | None) -> Iterator[str]:
     """What came of one app and scorer, and a table of the numbers."""
     result = finding.result
     added = "" if finding.added is None else f", {finding.added.name} is in force"
-    yield f"{visible(finding.app or 'default')}, scorer {finding.scorer_id}: {result.outcome} ({result.reason}){added}"
+    yield f"{visible(finding.app or ALL_APPS)}, scorer {finding.scorer_id}: {result.outcome} ({result.reason}){added}"
     yield f"  {'flag_below':<22} {finding.in_force.flag_below:.4g} -> {result.flag_below:.4g}"
     yield f"  {'attribute_below':<22} {finding.in_force.attribute_below:.4g} -> {result.attribute_below:.4g}"
     for name, value in result.numbers.items():
@@ -118,7 +119,7 @@ def finding_lines(finding: Finding, previewed: Preview | None) -> Iterator[str]:
         yield f"  {preview_line(previewed)}"
 
 
-def finding_facts(finding: Finding, previewed: Preview | None) -> Facts:
+def finding_facts(finding: AppRecalibration, previewed: Preview | None) -> Facts:
     """What came of one app and scorer."""
     result = finding.result
     return {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from schemas.reject_reason import RejectReason
-from worker.dlq.selection import Selection
+from worker.dlq.letter_filter import LetterFilter
 from worker.errors import InputFileError
 from worker.runtime.logs import configure_logs
 from worker.settings.security import kafka_security
@@ -71,7 +71,7 @@ def list_letters(
 
     What lies in the dead-letter topic and is no dead letter is listed too, where nothing is selected.
     """
-    selection = Selection(frozenset(reason or ()), since, until, topic, partition, offset, detail)
+    selection = LetterFilter(frozenset(reason or ()), since, until, topic, partition, offset, detail)
     settings = _settings()
     found = islice(_selected(_open(settings, settings.dead_letter_topic), selection), limit)
     lines = _summary(found, as_json=json) if summary else _rows(found, as_json=json)
@@ -140,7 +140,7 @@ def replay(
     from worker.dlq.originals import Obstacle
     from worker.dlq.replay import Tally
 
-    selection = Selection(frozenset(reason or ()), since, until, topic, partition, offset, detail)
+    selection = LetterFilter(frozenset(reason or ()), since, until, topic, partition, offset, detail)
     if selection.means_all and not everything:
         raise typer.BadParameter("select letters, for example with --reason, or say --all", param_hint="--all")
     settings = _settings()
@@ -164,7 +164,7 @@ def _tell(tally: Tally, settings: Settings, *, dry_run: bool) -> None:
 
 
 def _replay(
-    settings: Settings, selection: Selection, tally: Tally, *, limit: int | None, max_replays: int, dry_run: bool
+    settings: Settings, selection: LetterFilter, tally: Tally, *, limit: int | None, max_replays: int, dry_run: bool
 ) -> None:
     from worker.dlq.letters import only_letters
     from worker.dlq.progress import with_bar
@@ -232,7 +232,7 @@ def _summary(found: Iterator[Letter | Stranger], *, as_json: bool) -> Iterator[s
     return summary_json(kinds, strangers) if as_json else summary_lines(kinds, strangers)
 
 
-def _selected(scan: TopicScan, selection: Selection) -> Iterator[Letter | Stranger]:
+def _selected(scan: TopicScan, selection: LetterFilter) -> Iterator[Letter | Stranger]:
     from worker.dlq.letters import Letter, read_letters
 
     for found in read_letters(scan):

@@ -10,7 +10,7 @@ from schemas.errors import NotADeadLetter
 from schemas.reject_reason import RejectReason
 from schemas.replay import Replay, without_history
 from worker.broker.sink import Place
-from worker.broker.unreadable import Gap
+from worker.broker.unreadable import Unreadable
 from worker.rules.records import Record
 
 
@@ -61,9 +61,9 @@ class Stranger:
     problem: str
 
 
-def read_letter(item: Record | Gap) -> Letter | Stranger:
+def read_letter(item: Record | Unreadable) -> Letter | Stranger:
     """What a scan of the dead-letter topic found. Never raises, whatever the bytes."""
-    if isinstance(item, Gap):
+    if isinstance(item, Unreadable):
         return Stranger(item.partition, item.offset, item.next_offset, "cannot be decoded by this client")
     try:
         facts = DeadLetter.from_headers(item.headers)
@@ -73,11 +73,11 @@ def read_letter(item: Record | Gap) -> Letter | Stranger:
     return Letter(item, facts, Replay.from_headers(original_headers(item.headers)))
 
 
-def read_letters(items: Iterable[Record | Gap]) -> Iterator[Letter | Stranger]:
+def read_letters(items: Iterable[Record | Unreadable]) -> Iterator[Letter | Stranger]:
     """Each of ``items`` in turn, as ``read_letter`` reads it."""
     return (read_letter(item) for item in items)
 
 
-def only_letters(items: Iterable[Record | Gap]) -> Iterator[Letter]:
+def only_letters(items: Iterable[Record | Unreadable]) -> Iterator[Letter]:
     """The dead letters among ``items``."""
     return (found for found in read_letters(items) if isinstance(found, Letter))

@@ -10,7 +10,7 @@ from worker.broker.sink import Place
 from worker.dlq.letters import Letter, Stranger
 from worker.dlq.originals import Obstacle
 from worker.dlq.replay import Tally
-from worker.dlq.summary import Count, Kind
+from worker.dlq.summary import Count, LetterKind
 from worker.terminal.visible import visible
 
 LETTER_HEAD = f"{'place':>9}  {'rejected':<20}  {'reason':<20}  {'bytes':>9}  {'value':<9}  replays  original: detail"
@@ -36,7 +36,7 @@ def letter_json(found: Letter | Stranger) -> str:
     return _json({"place": _short(found.place), **found.facts.model_dump(mode="json", by_alias=True), "replay": replay})
 
 
-def summary_lines(kinds: Sequence[tuple[Kind, Count]], strangers: int) -> Iterator[str]:
+def summary_lines(kinds: Sequence[tuple[LetterKind, Count]], strangers: int) -> Iterator[str]:
     """A head, a line for each kind, and one for what is no dead letter; nothing if there is nothing."""
     if kinds:
         yield SUMMARY_HEAD
@@ -47,7 +47,7 @@ def summary_lines(kinds: Sequence[tuple[Kind, Count]], strangers: int) -> Iterat
         yield f"{strangers:>9}  no dead letters"
 
 
-def summary_json(kinds: Sequence[tuple[Kind, Count]], strangers: int) -> Iterator[str]:
+def summary_json(kinds: Sequence[tuple[LetterKind, Count]], strangers: int) -> Iterator[str]:
     """A line for each kind, and one for what is no dead letter."""
     for (reason, detail), count in kinds:
         times = {"first": count.first.isoformat(), "last": count.last.isoformat()}

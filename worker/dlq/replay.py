@@ -23,7 +23,7 @@ FLUSH_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ReplayMessage:
     """What is sent for a letter."""
 
     key: bytes | None
@@ -65,7 +65,7 @@ class Replayer:
     max_message_bytes: int
     max_replays: int
 
-    def prepare(self, letter: Letter) -> Message | Obstacle:
+    def prepare(self, letter: Letter) -> ReplayMessage | Obstacle:
         """The message to send, or why none is. Raises BrokerUnavailable, BrokerMisconfigured."""
         if self.newest.get(letter.first_place, letter.place) != letter.place:
             return Obstacle.SUPERSEDED
@@ -75,7 +75,7 @@ class Replayer:
         if letter.facts.size_bytes > self.max_message_bytes or not letter.facts.headers_attached:
             return Obstacle.TOO_LARGE
         value = self.originals.value(letter)
-        return value if isinstance(value, Obstacle) else Message(letter.record.key, value, _headers(letter))
+        return value if isinstance(value, Obstacle) else ReplayMessage(letter.record.key, value, _headers(letter))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Sender:
         self._tally = tally
         self._under_way: list[_UnderWay] = []
 
-    def send(self, letter: Letter, message: Message) -> None:
+    def send(self, letter: Letter, message: ReplayMessage) -> None:
         """Send it; now and then wait for the acknowledgements."""
         topic = self._homes.of(letter)
         try:
@@ -115,9 +115,9 @@ class Sender:
             return
         self._under_way.append(_UnderWay(letter.place, topic, len(message.value or b""), sent))
         if len(self._under_way) >= FLUSH_EVERY or sum(one.size for one in self._under_way) >= FLUSH_BYTES:
-            self.settle()
+            self.confirm()
 
-    def settle(self) -> None:
+    def confirm(self) -> None:
         """Wait until what is under way is acknowledged or refused."""
         try:
             # Each future knows its own refusal.
@@ -135,7 +135,7 @@ class Sender:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            self.settle()
+            self.confirm()
         else:
             self._count()
 
@@ -167,8 +167,8 @@ class _UnderWay:
 
 def replay_letters(
     letters: Iterable[Letter],
-    prepare: Callable[[Letter], Message | Obstacle],
-    send: Callable[[Letter, Message], None],
+    prepare: Callable[[Letter], ReplayMessage | Obstacle],
+    send: Callable[[Letter, ReplayMessage], None],
     tally: Tally,
     limit: int | None = None,
 ) -> None:

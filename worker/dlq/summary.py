@@ -14,7 +14,7 @@ from worker.dlq.letters import Letter, Stranger
 MAX_KINDS = 1000
 OTHER_DETAILS = "(other details)"
 
-Kind = tuple[RejectReason, str]
+LetterKind = tuple[RejectReason, str]
 
 
 @dataclass(slots=True)
@@ -27,12 +27,12 @@ class Count:
     example: Place
 
 
-def summarize(found: Iterable[Letter | Stranger]) -> tuple[list[tuple[Kind, Count]], int]:
+def summarize(found: Iterable[Letter | Stranger]) -> tuple[list[tuple[LetterKind, Count]], int]:
     """Count by reason and detail, the most frequent first; and how many places hold what is no dead letter.
 
     Beyond MAX_KINDS, details of a reason are put together.
     """
-    counts: dict[Kind, Count] = {}
+    counts: dict[LetterKind, Count] = {}
     strangers = 0
     for one in found:
         if isinstance(one, Stranger):
@@ -42,7 +42,7 @@ def summarize(found: Iterable[Letter | Stranger]) -> tuple[list[tuple[Kind, Coun
     return sorted(counts.items(), key=lambda item: (-item[1].letters, item[0])), strangers
 
 
-def _count(letter: Letter, counts: dict[Kind, Count]) -> None:
+def _count(letter: Letter, counts: dict[LetterKind, Count]) -> None:
     moment = letter.facts.rejected_at
     count = counts.setdefault(_kind(letter, counts), Count(0, moment, moment, letter.place))
     count.letters += 1
@@ -51,6 +51,6 @@ def _count(letter: Letter, counts: dict[Kind, Count]) -> None:
         count.last, count.example = moment, letter.place
 
 
-def _kind(letter: Letter, counts: Mapping[Kind, Count]) -> Kind:
+def _kind(letter: Letter, counts: Mapping[LetterKind, Count]) -> LetterKind:
     kind = (letter.facts.reason, letter.facts.detail)
     return kind if kind in counts or len(counts) < MAX_KINDS else (letter.facts.reason, OTHER_DETAILS)

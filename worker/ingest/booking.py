@@ -12,8 +12,8 @@ from schemas.reject_reason import RejectReason
 from worker.ingest.dead_letters import DeadLetters
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Settled, Settlement, merge
-from worker.runtime.backoff import Patience
 from worker.runtime.metrics import Metrics, Stage
+from worker.runtime.retry import RetryPolicy
 from worker.store.errors import StoreRejected
 
 S = TypeVar("S", bound=Settlement)
@@ -33,13 +33,13 @@ class Booking(Generic[S]):
         write: Callable[[Sequence[S], Sequence[Advance]], Settled],
         dead: Callable[[Record, RejectReason, str | None], S],
         dead_letters: DeadLetters,
-        patience: Patience,
+        retry: RetryPolicy,
         metrics: Metrics,
     ) -> None:
         self._write = write
         self._dead = dead
         self._dead_letters = dead_letters
-        self._patience = patience
+        self._retry = retry
         self._metrics = metrics
 
     def book(self, settlements: Sequence[S], advances: Sequence[Advance]) -> Settled:
@@ -57,8 +57,8 @@ class Booking(Generic[S]):
 
     def _book_all(self, settlements: Sequence[S], advances: Sequence[Advance]) -> Settled:
         # First the dead letters, then the ledger: a crash between them repeats a dead letter and loses none.
-        self._patience.outlast(lambda: self._send_dead_letters(settlements), name="dead_letters")
-        return self._patience.outlast(lambda: self._store(settlements, advances), name="settle")
+        self._retry.call(lambda: self._send_dead_letters(settlements), name="dead_letters")
+        return self._retry.call(lambda: self._store(settlements, advances), name="settle")
 
     def _send_dead_letters(self, settlements: Sequence[S]) -> None:
         with self._metrics.stage(Stage.DEAD_LETTERS):

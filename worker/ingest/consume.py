@@ -16,11 +16,11 @@ from worker.errors import Stopped
 from worker.ingest.placement import Placement
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Settled
-from worker.runtime.backoff import Patience
 from worker.runtime.engine import Engine
-from worker.runtime.instruments import Instruments
 from worker.runtime.metrics import Stage
+from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 
 POLL_S = 0.5
 # While a batch is settled the poll only keeps the membership alive, and its end is waited for between polls.
@@ -68,8 +68,8 @@ class Consumer:
         batch_messages: int,
         batch_bytes: int,
         stop: Stop,
-        patience: Patience,
-        instruments: Instruments,
+        retry: RetryPolicy,
+        telemetry: Telemetry,
         on_settled: Callable[[Settled], None] = lambda _: None,
         part: str = "kafka",
     ) -> None:
@@ -82,9 +82,9 @@ class Consumer:
         self._batch_messages = batch_messages
         self._batch_bytes = batch_bytes
         self._stop = stop
-        self._instruments = instruments
+        self._telemetry = telemetry
         self._on_settled = on_settled
-        self._patience = patience
+        self._retry = retry
         self._unreadable: dict[int, RecordsUnreadable] = {}
         self._flight: Flight | None = None
         self._reported_at = 0.0
@@ -104,17 +104,22 @@ class Consumer:
 
     def _step_or_note(self) -> None:
         try:
-            self._patience.outlast(self._step, name="poll")
-        except RecordsUnreadable as gap:
-            # The source has dropped its partitions. Once this one is ours again, the gap is settled in its place.
-            log.warning("unreadable_ahead", partition=gap.partition, offset=gap.offset, next_offset=gap.next_offset)
-            self._unreadable[gap.partition] = gap
+            self._retry.call(self._step, name="poll")
+        except RecordsUnreadable as unreadable:
+            # The source has dropped its partitions. Once this one is ours again, the stretch is settled in its place.
+            log.warning(
+                "unreadable_ahead",
+                partition=unreadable.partition,
+                offset=unreadable.offset,
+                next_offset=unreadable.next_offset,
+            )
+            self._unreadable[unreadable.partition] = unreadable
 
     def _step(self) -> None:
         if self._flight is not None:
             wait([self._flight.future], BUSY_WAIT_S)
         self._land()
-        with self._instruments.metrics.stage(Stage.POLL):
+        with self._telemetry.metrics.stage(Stage.POLL):
             records = self._source.poll(BUSY_POLL_S if self._flight else POLL_S, self._batch_messages)
         batch: list[Record] = []
         try:
@@ -143,13 +148,18 @@ class Consumer:
 
         Otherwise the records in front of it are settled first, and the poll that meets it brings us back here.
         """
-        gap = self._unreadable.pop(partition, None)
-        if gap is None or gap.offset != self._placement.held[partition].next_offset:
+        unreadable = self._unreadable.pop(partition, None)
+        if unreadable is None or unreadable.offset != self._placement.held[partition].next_offset:
             return
-        records = [Record(gap.topic, partition, offset, None, None) for offset in range(gap.offset, gap.next_offset)]
-        advance = self._placement.advance(partition, gap.next_offset)
+        records = [
+            Record(unreadable.topic, partition, offset, None, None)
+            for offset in range(unreadable.offset, unreadable.next_offset)
+        ]
+        advance = self._placement.advance(partition, unreadable.next_offset)
         settled = self._ingest.bury(records, advance)
-        log.warning("unreadable_records", partition=partition, offset=gap.offset, next_offset=gap.next_offset)
+        log.warning(
+            "unreadable_records", partition=partition, offset=unreadable.offset, next_offset=unreadable.next_offset
+        )
         self._book(settled, [advance])
 
     # --- batches ---
@@ -175,7 +185,7 @@ class Consumer:
         self._source.pause(self._source.assignment())
         size_bytes = sum(record.memory_bytes for record in batch)
         self._flight = Flight(advances, self._engine.submit(lambda: self._ingest.settle(batch, advances)), size_bytes)
-        metrics = self._instruments.metrics
+        metrics = self._telemetry.metrics
         metrics.batch_launched(len(batch), size_bytes)
         for record in reversed(batch):
             metrics.oldest_unscored(self._topic, record.partition, record.broker_time)
@@ -186,7 +196,7 @@ class Consumer:
         if flight is None or not flight.future.done():
             return
         self._flight = None
-        self._instruments.metrics.batch_landed(flight.size_bytes)
+        self._telemetry.metrics.batch_landed(flight.size_bytes)
         try:
             settled = flight.future.result()
         except Stopped:
@@ -201,19 +211,19 @@ class Consumer:
         done = [advance for advance in advances if advance.partition not in fenced]
         for advance in done:
             self._placement.taken(advance)
-        with self._instruments.metrics.stage(Stage.COMMIT):
+        with self._telemetry.metrics.stage(Stage.COMMIT):
             self._source.commit({advance.partition: advance.next_offset for advance in done})
         log.info("settled", **{f"{outcome}:{reason or '-'}": n for (outcome, reason), n in settled.counts.items()})
         if fenced:
             log.warning("fenced", partitions=sorted(fenced))
             self._placement.fenced(fenced)
-        self._instruments.metrics.settled(settled)
+        self._telemetry.metrics.settled(settled)
         self._on_settled(settled)
 
     def _abandon(self) -> None:
         if self._flight is not None:
             log.warning("batch_abandoned", partitions=[advance.partition for advance in self._flight.advances])
-            self._instruments.metrics.batch_abandoned()
+            self._telemetry.metrics.batch_abandoned()
 
     def _rewind(self, records: Sequence[Record]) -> None:
         """Read records that were read but not launched once more: from behind the batch in flight."""
@@ -226,11 +236,11 @@ class Consumer:
         if time.monotonic() < self._reported_at + REPORT_EVERY_S:
             return
         self._reported_at = time.monotonic()
-        self._instruments.readiness.set(self._part, self._source.problem())
+        self._telemetry.readiness.set(self._part, self._source.problem())
         # Asked for, since a partition that waits behind others has not been fetched for long.
         ends = self._source.end_offsets()
         for partition in self._placement.held.keys() & ends.keys():
             lag = max(0, ends[partition] - self._placement.held[partition].next_offset)
-            self._instruments.metrics.lag(self._topic, partition, lag)
+            self._telemetry.metrics.lag(self._topic, partition, lag)
             if lag == 0:
-                self._instruments.metrics.oldest_unscored(self._topic, partition, None)
+                self._telemetry.metrics.oldest_unscored(self._topic, partition, None)

@@ -16,7 +16,7 @@ from worker.broker.source import RecordSource
 from worker.rules.claims import Claim, Position
 from worker.rules.records import Record
 from worker.rules.settlement import Advance
-from worker.runtime.instruments import Instruments
+from worker.runtime.telemetry import Telemetry
 from worker.store.store import Store
 
 CLAIM_AGAIN_S = 1.0
@@ -62,7 +62,7 @@ class Placement:
         owner: str,
         first_start: FirstStart,
         insist_after_s: float,
-        instruments: Instruments,
+        telemetry: Telemetry,
     ) -> None:
         self._source = source
         self._store = store
@@ -70,7 +70,7 @@ class Placement:
         self._owner = owner
         self._first_start = first_start
         self._insist_after_s = insist_after_s
-        self._instruments = instruments
+        self._telemetry = telemetry
         self._unplaced: set[int] = set()
         self._refusals: dict[int, Refusal] = {}
         self.held: dict[int, Held] = {}
@@ -125,7 +125,7 @@ class Placement:
         gained = change.assigned - (self._unplaced - change.revoked)
         self._unplaced = (self._unplaced - change.revoked) | change.assigned
         if gained or change.revoked:
-            self._instruments.metrics.rebalanced()
+            self._telemetry.metrics.rebalanced()
             log.info("rebalanced", assigned=sorted(gained), revoked=sorted(change.revoked))
         due = sorted(partition for partition in self._unplaced if self._is_due(partition))
         return self._claim_all(due) if due else []
@@ -133,7 +133,7 @@ class Placement:
     def _give_up(self, partition: int) -> None:
         self._refusals.pop(partition, None)
         if self.held.pop(partition, None) is not None:
-            self._instruments.metrics.revoked(self._topic, partition)
+            self._telemetry.metrics.revoked(self._topic, partition)
 
     def _is_due(self, partition: int) -> bool:
         refusal = self._refusals.get(partition)
@@ -166,7 +166,7 @@ class Placement:
         if position is None:
             self._note_refusal(claim)
             return False
-        self._note_gap(partition, position)
+        self._note_lost(partition, position)
         self._require_known(partition, position.next_offset, extent)
         self._refusals.pop(partition, None)
         self.held[partition] = Held(position.next_offset, position.incarnation, claim.generation)
@@ -184,18 +184,18 @@ class Placement:
         self._refusals[claim.partition] = Refusal(before.since if before else now, now + CLAIM_AGAIN_S)
         self.held.pop(claim.partition, None)
 
-    def _note_gap(self, partition: int, position: Position) -> None:
-        gap = position.gap
-        if gap is None:
+    def _note_lost(self, partition: int, position: Position) -> None:
+        lost = position.lost
+        if lost is None:
             return
-        self._instruments.metrics.passed_over(gap)
+        self._telemetry.metrics.passed_over(lost)
         log.error(
-            "offset_gap",
+            "offsets_lost",
             topic=self._topic,
             partition=partition,
-            reason=gap.reason,
-            from_offset=gap.from_offset,
-            to_offset=gap.to_offset,
+            reason=lost.reason,
+            from_offset=lost.from_offset,
+            to_offset=lost.to_offset,
             next_offset=position.next_offset,
         )
 

@@ -23,8 +23,8 @@ from worker.rules.chooser import Chooser
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement
 from worker.rules.verdict import Threshold, judge, threshold_for
-from worker.runtime.backoff import Patience
 from worker.runtime.metrics import Metrics, Stage
+from worker.runtime.retry import RetryPolicy
 from worker.settings.detectors import Detector
 from worker.store.store import Store
 
@@ -54,7 +54,7 @@ class Ingest:
         dead_letters: DeadLetters,
         max_message_bytes: int,
         default_app: str,
-        patience: Patience,
+        retry: RetryPolicy,
         metrics: Metrics,
         channels: Sequence[str] = (),
         uniform: Callable[[], float] = _RANDOM.random,
@@ -65,7 +65,7 @@ class Ingest:
         self._detector = detector
         self._max_message_bytes = max_message_bytes
         self._default_app = default_app
-        self._patience = patience
+        self._retry = retry
         self._metrics = metrics
         self._channels = tuple(channels)
         self._uniform = uniform
@@ -73,7 +73,7 @@ class Ingest:
             write=lambda settlements, advances: store.settle(scorer_id, settlements, advances),
             dead=_dead,
             dead_letters=dead_letters,
-            patience=patience,
+            retry=retry,
             metrics=metrics,
         )
 
@@ -86,8 +86,8 @@ class Ingest:
         with self._metrics.stage(Stage.DECODE):
             decoded = [self._decode(record) for record in records]
         groundings = self._groundings([item.interaction for item in decoded if isinstance(item, Decoded)])
-        thresholds = self._patience.outlast(self._thresholds, name="thresholds")
-        chooser = self._patience.outlast(lambda: self._chooser(groundings), name="allowances")
+        thresholds = self._retry.call(self._thresholds, name="thresholds")
+        chooser = self._retry.call(lambda: self._chooser(groundings), name="allowances")
         with self._metrics.stage(Stage.JUDGE):
             settlements = [
                 self._settlement(record, item, groundings, thresholds, chooser)
@@ -110,10 +110,10 @@ class Ingest:
     def _groundings(self, interactions: Sequence[Interaction]) -> dict[Key, AnswerGrounding | Unscorable]:
         """Score what this scorer has not judged yet, each content once."""
         logged = {key_of(interaction): interaction for interaction in interactions}
-        known = self._patience.outlast(lambda: self._known(list(logged)), name="known")
+        known = self._retry.call(lambda: self._known(list(logged)), name="known")
         fresh = {key: interaction for key, interaction in logged.items() if key not in known}
         exchanges = [exchange_of(interaction) for interaction in fresh.values()]
-        found = self._patience.outlast(lambda: self._score(exchanges), name="score")
+        found = self._retry.call(lambda: self._score(exchanges), name="score")
         return dict(zip(fresh, found, strict=True))
 
     def _known(self, keys: Sequence[Key]) -> set[Key]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from worker.ingest.scoring import Scoring, Unscorable
-from worker.jobs.leased import Leased, Terms
+from worker.jobs.leased import LeasedWork, LeasePolicy
 from worker.runtime.metrics import Metrics, Stage
 from worker.store.attribution_jobs import AttributionJob
 from worker.store.errors import StoreRejected
@@ -14,20 +14,22 @@ from worker.store.store import Store
 log = structlog.get_logger(__name__)
 
 
-class Attribution(Leased[AttributionJob]):
+class AttributionWork(LeasedWork[AttributionJob]):
     """Leased work on attribution jobs, one a run."""
 
-    def __init__(self, *, store: Store, scoring: Scoring, scorer_id: int, terms: Terms, metrics: Metrics) -> None:
-        super().__init__(store=store, scorer_id=scorer_id, terms=terms)
+    def __init__(
+        self, *, store: Store, scoring: Scoring, scorer_id: int, policy: LeasePolicy, metrics: Metrics
+    ) -> None:
+        super().__init__(store=store, scorer_id=scorer_id, policy=policy)
         self._scoring = scoring
         self._metrics = metrics
 
     def _claim(self) -> tuple[AttributionJob, ...]:
-        terms = self._terms
-        job = self._store.claim_job(terms.owner, self._scorer_id, terms.lease_s, terms.max_attempts)
+        policy = self._policy
+        job = self._store.claim_job(policy.owner, self._scorer_id, policy.lease_s, policy.max_attempts)
         return () if job is None else (job,)
 
-    def _settle(self, jobs: tuple[AttributionJob, ...]) -> None:
+    def _work_on(self, jobs: tuple[AttributionJob, ...]) -> None:
         for job in jobs:
             with self._metrics.stage(Stage.ATTRIBUTION):
                 self._attribute(job)
@@ -35,12 +37,12 @@ class Attribution(Leased[AttributionJob]):
     def _attribute(self, job: AttributionJob) -> None:
         grounding = self._scoring.attribute(job.exchange)
         if isinstance(grounding, Unscorable):
-            self._settle_failure(job, grounding.error)
+            self._fail_or_retry(job, grounding.error)
             return
         try:
             kept = self._store.finish_job(job, grounding)
         except StoreRejected as error:
-            self._settle_failure(job, str(error))
+            self._fail_or_retry(job, str(error))
             return
         log.info("attributed" if kept else "attribution_lease_lost", job=job.id, attempts=job.attempts)
 

@@ -1,4 +1,4 @@
-"""Leased work: jobs that a worker claims until a time, settles, or gives back. What kind they are is the subclass's."""
+"""Leased work: jobs that a worker claims until a time, finishes or gives back; a subclass says of what kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from worker.errors import ScorerBroken, ScorerUnavailable
-from worker.runtime.backoff import pause_s
+from worker.runtime.retry import pause_s
 from worker.store.errors import StoreUnavailable
 from worker.store.leases import Job
 from worker.store.store import Store
@@ -19,7 +19,7 @@ J = TypeVar("J", bound=Job)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeasePolicy:
     """Who claims a job, for how many seconds, and how often it is tried in all."""
 
     owner: str
@@ -27,27 +27,27 @@ class Terms:
     max_attempts: int
 
 
-class Leased(ABC, Generic[J]):
-    """Claims jobs on its terms and settles them.
+class LeasedWork(ABC, Generic[J]):
+    """Claims jobs under its policy and works on them.
 
     A job that fails for a reason of its own is tried again later. One that fails because the device is away or the
     model is broken is given back at once, with the attempts that it had.
     """
 
-    def __init__(self, *, store: Store, scorer_id: int, terms: Terms) -> None:
+    def __init__(self, *, store: Store, scorer_id: int, policy: LeasePolicy) -> None:
         self._store = store
         self._scorer_id = scorer_id
-        self._terms = terms
+        self._policy = policy
         self._jobs: tuple[J, ...] = ()
 
     def run(self) -> bool:
-        """Claim jobs and settle them. False if none is due, or if database or device are away; then ask again later.
+        """Claim jobs and work on them. False if none is due, or if database or device are away; then ask again later.
 
         Raises ScorerBroken if the model fails on every exchange.
         """
         try:
             self._jobs = jobs = self._claim()
-            self._settle_or_release(jobs)
+            self._work_or_release(jobs)
         except (StoreUnavailable, ScorerUnavailable) as error:
             # Leases that are still held run out by themselves, and the jobs are then somebody's again.
             self._log_postponed(error=str(error))
@@ -63,16 +63,16 @@ class Leased(ABC, Generic[J]):
         except StoreUnavailable as error:
             self._log_postponed(error=str(error))
 
-    def _settle_or_release(self, jobs: tuple[J, ...]) -> None:
+    def _work_or_release(self, jobs: tuple[J, ...]) -> None:
         try:
-            self._settle(jobs)
+            self._work_on(jobs)
         except (ScorerBroken, ScorerUnavailable):
             self.release()
             raise
 
-    def _settle_failure(self, job: J, error: str) -> None:
+    def _fail_or_retry(self, job: J, error: str) -> None:
         """Put the job back for another attempt, or fail it for good if this was the last one."""
-        if job.attempts >= self._terms.max_attempts:
+        if job.attempts >= self._policy.max_attempts:
             self._store.fail_job(job, error)
             self._log_failed(job=job.id, attempts=job.attempts, error=error)
             return
@@ -81,11 +81,11 @@ class Leased(ABC, Generic[J]):
 
     @abstractmethod
     def _claim(self) -> tuple[J, ...]:
-        """Lease the jobs that are to be settled together; none if none is due."""
+        """Lease the jobs that are to be worked on together; none if none is due."""
 
     @abstractmethod
-    def _settle(self, jobs: tuple[J, ...]) -> None:
-        """Score the jobs and store what was found, or settle their failure."""
+    def _work_on(self, jobs: tuple[J, ...]) -> None:
+        """Score the jobs and store what was found, or see to their failure."""
 
     @abstractmethod
     def _log_postponed(self, **facts: object) -> None: ...

@@ -11,7 +11,7 @@ import structlog
 
 from worker.errors import Stopped
 from worker.rules.calibration.labels import LabelledSentence
-from worker.rules.calibration.recalibrate import InForce, Outcome, Recalibration, recalibrate
+from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Recalibration, recalibrate
 from worker.rules.policy import ReviewPolicy
 from worker.rules.verdict import Threshold, threshold_for
 from worker.store.calibration_runs import OVERTAKEN, CalibrationRun
@@ -30,7 +30,7 @@ _Labels = Sequence[tuple[str, LabelledSentence]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AppRecalibration:
     """What came of one app (None: the default) under one scorer; ``added`` is the new version, in force now.
 
     Without ``added`` nothing has changed, in a dry run whatever the outcome.
@@ -46,7 +46,7 @@ class Finding:
 
 def recalibrations(
     store: Store, stop: threading.Event, *, trigger: str, app: str | None = None, dry_run: bool = False
-) -> Iterator[Finding]:
+) -> Iterator[AppRecalibration]:
     """Recalibrate each scorer that is at work, for each app with labels and last for the default, or for ``app`` only.
 
     Each finding is booked in a transaction of its own before it is given, unless it is a dry run. Raises Stopped
@@ -62,16 +62,16 @@ def recalibrations(
             yield finding if dry_run else _book(store, finding, trigger)
 
 
-def _find(store: Store, app: str | None, scorer_id: int, labels: _Labels, trigger: str) -> Finding:
+def _find(store: Store, app: str | None, scorer_id: int, labels: _Labels, trigger: str) -> AppRecalibration:
     """Read what is in force anew: the versions of other apps may have changed since the labels were read."""
     in_force = store.active_thresholds(scorer_id)
     present = in_force[None] if app is None else threshold_for(app, in_force)
     policy = store.review_policy(app)
     if trigger == SCHEDULE and _is_held(store, app, scorer_id):
         held = Recalibration(
-            Outcome.REFUSED, SET_BY_HAND, present.flag_below, present.attribute_below, None, {"app": app}
+            CalibrationOutcome.REFUSED, SET_BY_HAND, present.flag_below, present.attribute_below, None, {"app": app}
         )
-        return Finding(app, scorer_id, present, policy, held)
+        return AppRecalibration(app, scorer_id, present, policy, held)
     apps = store.apps() if app is None else [app]
     reference = store.population(apps, scorer_id, until=present.activated_at).scores
     result = recalibrate(
@@ -83,7 +83,7 @@ def _find(store: Store, app: str | None, scorer_id: int, labels: _Labels, trigge
         policy,
         InForce(present.flag_below, present.attribute_below, present.curve),
     )
-    return Finding(app, scorer_id, present, policy, result)
+    return AppRecalibration(app, scorer_id, present, policy, result)
 
 
 def _is_held(store: Store, app: str | None, scorer_id: int) -> bool:
@@ -93,7 +93,7 @@ def _is_held(store: Store, app: str | None, scorer_id: int) -> bool:
     return datetime.now(UTC) - last.activated_at < timedelta(days=HOLD_DAYS)
 
 
-def _book(store: Store, finding: Finding, trigger: str) -> Finding:
+def _book(store: Store, finding: AppRecalibration, trigger: str) -> AppRecalibration:
     result = finding.result
     run = CalibrationRun(
         app=finding.app,
@@ -104,9 +104,9 @@ def _book(store: Store, finding: Finding, trigger: str) -> Finding:
         in_force_id=finding.in_force.id,
         numbers=result.numbers,
     )
-    added = store.book_calibration(run, _proposal(finding) if result.outcome is Outcome.NEW else None)
-    if result.outcome is Outcome.NEW and added is None:
-        result = replace(result, outcome=Outcome.REFUSED, reason=OVERTAKEN)
+    added = store.book_calibration(run, _proposal(finding) if result.outcome is CalibrationOutcome.NEW else None)
+    if result.outcome is CalibrationOutcome.NEW and added is None:
+        result = replace(result, outcome=CalibrationOutcome.REFUSED, reason=OVERTAKEN)
     log.info(
         "recalibrated",
         app=finding.app,
@@ -120,7 +120,7 @@ def _book(store: Store, finding: Finding, trigger: str) -> Finding:
     return replace(finding, result=result, added=added)
 
 
-def _proposal(finding: Finding) -> Proposal:
+def _proposal(finding: AppRecalibration) -> Proposal:
     result, policy = finding.result, finding.policy
     return Proposal(
         app=finding.app,

@@ -8,7 +8,7 @@ import structlog
 
 from gasp_core.grounding import AnswerGrounding
 from worker.ingest.scoring import Scoring, Unscorable
-from worker.jobs.leased import Leased, Terms
+from worker.jobs.leased import LeasedWork, LeasePolicy
 from worker.rules.verdict import judge, threshold_for
 from worker.settings.detectors import Detector
 from worker.store.errors import StoreRejected
@@ -22,7 +22,7 @@ BATCH_ANSWERS = 8
 log = structlog.get_logger(__name__)
 
 
-class Rescoring(Leased[RescoreJob]):
+class RescoringWork(LeasedWork[RescoreJob]):
     """Leased work on re-scoring jobs: scores a batch in one call, and stores its verdicts in one transaction."""
 
     def __init__(
@@ -32,35 +32,35 @@ class Rescoring(Leased[RescoreJob]):
         scoring: Scoring,
         scorer_id: int,
         detector: Detector,
-        terms: Terms,
+        policy: LeasePolicy,
         batch_answers: int = BATCH_ANSWERS,
     ) -> None:
-        super().__init__(store=store, scorer_id=scorer_id, terms=terms)
+        super().__init__(store=store, scorer_id=scorer_id, policy=policy)
         self._scoring = scoring
         self._detector = detector
         self._batch_answers = batch_answers
 
     def _claim(self) -> tuple[RescoreJob, ...]:
-        terms = self._terms
+        policy = self._policy
         return self._store.claim_rescoring(
-            terms.owner,
+            policy.owner,
             self._scorer_id,
             limit=self._batch_answers,
-            lease_s=terms.lease_s,
-            max_attempts=terms.max_attempts,
+            lease_s=policy.lease_s,
+            max_attempts=policy.max_attempts,
         )
 
-    def _settle(self, jobs: tuple[RescoreJob, ...]) -> None:
+    def _work_on(self, jobs: tuple[RescoreJob, ...]) -> None:
         if scored := self._score(jobs):
             self._finish(self._judge(scored))
 
     def _score(self, jobs: Sequence[RescoreJob]) -> list[tuple[RescoreJob, AnswerGrounding]]:
-        """Those that can be scored; the others are settled as failures."""
+        """Those that can be scored; the others are failed or tried again."""
         found = self._scoring.score([job.exchange for job in jobs])
         scored = []
         for job, grounding in zip(jobs, found, strict=True):
             if isinstance(grounding, Unscorable):
-                self._settle_failure(job, grounding.error)
+                self._fail_or_retry(job, grounding.error)
             else:
                 scored.append((job, grounding))
         return scored
@@ -78,7 +78,7 @@ class Rescoring(Leased[RescoreJob]):
             stored = self._store.finish_rescoring(self._scorer_id, judged)
         except StoreRejected as error:
             if len(judged) == 1:
-                self._settle_failure(judged[0][0], str(error))
+                self._fail_or_retry(judged[0][0], str(error))
                 return
             # One of them is more than the database can hold. Alone, each shows which it is.
             log.warning("rescoring_batch_rejected", error=str(error), jobs=len(judged))

@@ -45,7 +45,7 @@ def describe(found: Overdue) -> str:
     """In one line."""
     return (
         f"{found.weekly_tables} weekly tables, {found.interactions} interactions, {found.ledger_rows} ledger rows, "
-        f"{found.offset_gaps} gaps"
+        f"{found.offset_gaps} rows of lost offsets"
     )
 
 

@@ -12,8 +12,8 @@ import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from worker.errors import Stopped
-from worker.jobs.ticks import Job
-from worker.jobs.upkeep import JOBS
+from worker.jobs.due_times import ScheduledJob
+from worker.jobs.maintenance import JOBS
 from worker.store.errors import StoreError
 from worker.store.store import Store
 
@@ -28,7 +28,7 @@ def utc_now() -> datetime:
 
 
 @contextmanager
-def scheduled_jobs(store: Store, owner: str, jobs: Sequence[Job] = JOBS) -> Iterator[None]:
+def scheduled_jobs(store: Store, owner: str, jobs: Sequence[ScheduledJob] = JOBS) -> Iterator[None]:
     """Run the jobs until the context is left, which waits for those at work to leave off.
 
     ``owner`` names this process in the rows of the runs. Ticks that went by while nobody was there are caught up with
@@ -61,7 +61,7 @@ class Runner:
         self._settled: dict[str, datetime] = {}
         self.stop = threading.Event()
 
-    def wake(self, job: Job) -> None:
+    def wake(self, job: ScheduledJob) -> None:
         """Run the job's latest tick unless it was run. A fault of the database leaves it for the next wake."""
         tick = job.schedule.latest(self._clock())
         if self._settled.get(job.name) == tick or self.stop.is_set():
@@ -75,7 +75,7 @@ class Runner:
         if ours:
             self._run(job, tick)
 
-    def _run(self, job: Job, tick: datetime) -> None:
+    def _run(self, job: ScheduledJob, tick: datetime) -> None:
         started = time.monotonic()
         failed, detail = self._outcome(job)
         seconds = round(time.monotonic() - started, 3)
@@ -88,7 +88,7 @@ class Runner:
         elif detail:
             log.info("job_done", job=job.name, did=detail, seconds=seconds)
 
-    def _outcome(self, job: Job) -> tuple[bool, str]:
+    def _outcome(self, job: ScheduledJob) -> tuple[bool, str]:
         """Whether the job failed, and what it did or why."""
         try:
             return False, job.work(self._store, self.stop)

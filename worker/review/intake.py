@@ -15,8 +15,8 @@ from worker.ingest.dead_letters import DeadLetters
 from worker.rules.label_settlement import LabelSettlement
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled
-from worker.runtime.backoff import Patience
 from worker.runtime.metrics import Metrics, Stage
+from worker.runtime.retry import RetryPolicy
 from worker.store.store import Store
 
 NO_LABEL = "no_label"
@@ -38,15 +38,15 @@ class LabelIntake:
         store: Store,
         dead_letters: DeadLetters,
         max_message_bytes: int,
-        patience: Patience,
+        retry: RetryPolicy,
         metrics: Metrics,
     ) -> None:
         self._store = store
         self._max_message_bytes = max_message_bytes
-        self._patience = patience
+        self._retry = retry
         self._metrics = metrics
         self._booking = Booking(
-            write=store.settle_labels, dead=_dead, dead_letters=dead_letters, patience=patience, metrics=metrics
+            write=store.settle_labels, dead=_dead, dead_letters=dead_letters, retry=retry, metrics=metrics
         )
 
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
@@ -57,7 +57,7 @@ class LabelIntake:
         with self._metrics.stage(Stage.DECODE):
             readings = [self._read(record) for record in records]
         labels = [label for reading in readings for label in reading.labels]
-        unknown = self._patience.outlast(lambda: self._store.unknown_sentences(labels), name="label_places")
+        unknown = self._retry.call(lambda: self._store.unknown_sentences(labels), name="label_places")
         settlements = _settlements(records, readings, unknown)
         return self._booking.book(settlements, advances)
 

@@ -18,10 +18,10 @@ from worker.ingest.placement import INSIST_SESSIONS, Placement
 from worker.review.intake import LabelIntake
 from worker.rules.settlement import Settled
 from worker.runtime.background import Background
-from worker.runtime.backoff import Patience
 from worker.runtime.engine import Engine
-from worker.runtime.instruments import Instruments
+from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.settings.settings import Settings
 from worker.store.store import Store
 
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 @contextmanager
-def labelling(settings: Settings, store: Store, owner: str, stop: Stop, instruments: Instruments) -> Iterator[None]:
+def labelling(settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry) -> Iterator[None]:
     """Take labels in until the context is left; nothing happens without a label topic in the settings.
 
     A topic that does not exist is waited for. Any other fault that cannot be outlasted asks for the stop and is raised.
@@ -41,7 +41,7 @@ def labelling(settings: Settings, store: Store, owner: str, stop: Stop, instrume
     if not settings.review_labels_topic:
         yield
         return
-    with Background("review_labels", _Labelling(settings, store, owner, stop, instruments).run, stop):
+    with Background("review_labels", _Labelling(settings, store, owner, stop, telemetry).run, stop):
         yield
 
 
@@ -53,30 +53,30 @@ class _Labelling:
     store: Store
     owner: str
     stop: Stop
-    instruments: Instruments
+    telemetry: Telemetry
 
     def run(self) -> None:
         settings = self.settings
-        poll = Patience(self.stop, self.instruments, part="labels_poll", within_s=settings.wedged_after_s)
+        poll = RetryPolicy(self.stop, self.telemetry, part="labels_poll", within_s=settings.wedged_after_s)
         with ExitStack() as stack:
-            stack.callback(self.instruments.liveness.excuse, "labels_poll")
-            sink = stack.enter_context(poll.outlast(lambda: open_sink(settings, self.owner), name="sink"))
+            stack.callback(self.telemetry.liveness.excuse, "labels_poll")
+            sink = stack.enter_context(poll.call(lambda: open_sink(settings, self.owner), name="sink"))
             source = self._source(poll)
             stack.callback(source.close)
-            work = Patience(self.stop, self.instruments, part="labels", within_s=settings.work_timeout_s)
-            stack.callback(self.instruments.liveness.excuse, "labels")
+            work = RetryPolicy(self.stop, self.telemetry, part="labels", within_s=settings.work_timeout_s)
+            stack.callback(self.telemetry.liveness.excuse, "labels")
             letters = DeadLetters(sink, settings.dead_letter_topic, settings.max_message_bytes)
             engine = stack.enter_context(
                 Engine[Settled](None, 0.0, grace_s=self.stop.remaining_s, beat=work.beat, name="labels")
             )
             self._consumer(source, letters, engine, poll, work).run()
 
-    def _source(self, patience: Patience) -> RecordSource:
+    def _source(self, retry: RetryPolicy) -> RecordSource:
         settings = self.settings
         topic, group = settings.review_labels_topic, f"{settings.consumer_group}-labels"
         while True:
             try:
-                return patience.outlast(
+                return retry.call(
                     lambda: open_source(settings, self.owner, topic, group, BATCH_MESSAGES), name="source"
                 )
             except TopicMissing:
@@ -85,16 +85,16 @@ class _Labelling:
                     raise Stopped("source") from None
 
     def _consumer(
-        self, source: RecordSource, letters: DeadLetters, engine: Engine[Settled], poll: Patience, work: Patience
+        self, source: RecordSource, letters: DeadLetters, engine: Engine[Settled], poll: RetryPolicy, work: RetryPolicy
     ) -> Consumer:
-        """``poll`` and ``work`` are the patience of the thread that polls and of that which stores."""
+        """``poll`` and ``work`` are the retry policies of the thread that polls and of that which stores."""
         settings = self.settings
         intake = LabelIntake(
             store=self.store,
             dead_letters=letters,
             max_message_bytes=settings.max_message_bytes,
-            patience=work,
-            metrics=self.instruments.metrics,
+            retry=work,
+            metrics=self.telemetry.metrics,
         )
         placement = Placement(
             source=source,
@@ -103,7 +103,7 @@ class _Labelling:
             owner=self.owner,
             first_start="earliest",
             insist_after_s=INSIST_SESSIONS * settings.session_timeout_s,
-            instruments=self.instruments,
+            telemetry=self.telemetry,
         )
         return Consumer(
             source=source,
@@ -114,7 +114,7 @@ class _Labelling:
             batch_messages=BATCH_MESSAGES,
             batch_bytes=settings.batch_bytes,
             stop=self.stop,
-            patience=poll,
-            instruments=self.instruments,
+            retry=poll,
+            telemetry=self.telemetry,
             part="kafka_labels",
         )

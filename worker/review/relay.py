@@ -11,10 +11,10 @@ import structlog
 
 from worker.broker.errors import BrokerUnavailable
 from worker.review.task_message import MessageTooLarge, task_message
-from worker.runtime.backoff import Patience
-from worker.runtime.instruments import Instruments
 from worker.runtime.metrics import OutboxOutcome
+from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.store.outbox import OutboxEvent, Take
 from worker.store.review_tasks import REMOVED
 from worker.store.store import Store
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class TaskMessage:
     """An event at hand, and what is sent for it: JSON as the contract ``gasp.review-task.v1`` has it."""
 
     event: OutboxEvent
@@ -35,7 +35,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class RelayTerms:
+class RelayPolicy:
     """Who relays, how long a task waits for its supporting passages, and how large a message may be."""
 
     owner: str
@@ -54,30 +54,28 @@ class Relay(ABC):
     batch_events: ClassVar[int]
     max_attempts: ClassVar[int]
 
-    def __init__(
-        self, *, store: Store, terms: RelayTerms, stop: Stop, instruments: Instruments, within_s: float
-    ) -> None:
+    def __init__(self, *, store: Store, policy: RelayPolicy, stop: Stop, telemetry: Telemetry, within_s: float) -> None:
         self._store = store
-        self._terms = terms
+        self._policy = policy
         self._stop = stop
-        self._instruments = instruments
+        self._telemetry = telemetry
         self._part = f"review_{self.channel}"
-        self._patience = Patience(stop, instruments, part=self._part, within_s=within_s)
+        self._retry = RetryPolicy(stop, telemetry, part=self._part, within_s=within_s)
 
     def run(self) -> None:
         """Send what waits until a stop is asked for. Raises what cannot be waited out, and Stopped."""
         try:
             while not self._stop.is_set():
-                if not self._patience.outlast(self.run_once, name=self._part):
+                if not self._retry.call(self.run_once, name=self._part):
                     self._stop.wait(IDLE_LOOK_S)
         finally:
-            self._instruments.liveness.excuse(self._part)
+            self._telemetry.liveness.excuse(self._part)
             self.close()
 
     def run_once(self) -> bool:
         """Claim events and settle them; false if none is due. Raises StoreUnavailable or BrokerUnavailable."""
-        terms = self._terms
-        take = Take(self.channel, terms.owner, self.batch_events, LEASE_S, self.max_attempts, terms.wait_s)
+        policy = self._policy
+        take = Take(self.channel, policy.owner, self.batch_events, LEASE_S, self.max_attempts, policy.wait_s)
         events = self._store.claim_outbox(take)
         messages = tuple(self._messages(events))
         try:
@@ -94,31 +92,31 @@ class Relay(ABC):
         """Close what was opened for sending."""
 
     @abstractmethod
-    def _send(self, messages: Sequence[Message]) -> None:
+    def _send(self, messages: Sequence[TaskMessage]) -> None:
         """Send the messages and settle each event. Raises BrokerUnavailable if those not settled are to be kept."""
 
-    def _messages(self, events: Sequence[OutboxEvent]) -> Iterator[Message]:
+    def _messages(self, events: Sequence[OutboxEvent]) -> Iterator[TaskMessage]:
         """What is to be sent; events for which nothing can be sent are failed."""
         for event in events:
             try:
                 if event.task is not None:
-                    yield Message(event, task_message(event.task, self._terms.max_message_bytes))
+                    yield TaskMessage(event, task_message(event.task, self._policy.max_message_bytes))
                 else:
                     self._fail(event, REMOVED)
             except MessageTooLarge as error:
                 self._fail(event, str(error))
 
-    def _finish(self, messages: Sequence[Message], outcome: OutboxOutcome = OutboxOutcome.SENT) -> None:
+    def _finish(self, messages: Sequence[TaskMessage], outcome: OutboxOutcome = OutboxOutcome.SENT) -> None:
         if not messages:
             return
         self._store.finish_outbox([message.event for message in messages])
-        self._instruments.metrics.outbox_settled(self.channel, outcome, len(messages))
+        self._telemetry.metrics.relayed(self.channel, outcome, len(messages))
         for message in messages:
             log.info("review_task_told", **self._facts(message.event), outcome=outcome)
 
     def _fail(self, event: OutboxEvent, reason: str) -> None:
         self._store.fail_job(event, reason)
-        self._instruments.metrics.outbox_settled(self.channel, OutboxOutcome.FAILED, 1)
+        self._telemetry.metrics.relayed(self.channel, OutboxOutcome.FAILED, 1)
         log.error("review_task_not_told", **self._facts(event), attempts=event.attempts, reason=reason)
 
     def _facts(self, event: OutboxEvent) -> dict[str, str]:

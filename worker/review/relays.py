@@ -9,8 +9,8 @@ from worker.review.relay import Relay
 from worker.review.topic import TopicRelay
 from worker.review.webhook import WebhookRelay
 from worker.runtime.background import Background
-from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.settings.channels import KAFKA, WEBHOOK
 from worker.settings.settings import Settings
 from worker.store.store import Store
@@ -19,10 +19,10 @@ RELAYS: dict[str, type[TopicRelay] | type[WebhookRelay]] = {KAFKA: TopicRelay, W
 
 
 @contextmanager
-def relaying(settings: Settings, store: Store, owner: str, stop: Stop, instruments: Instruments) -> Iterator[None]:
+def relaying(settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry) -> Iterator[None]:
     """Tell what waits in the outbox until the context is left. A fault of a relay asks for the stop and is raised."""
     with ExitStack() as stack:
         for channel in settings.review_channels:
-            relay: Relay = RELAYS[channel](settings, store, owner, stop, instruments)
+            relay: Relay = RELAYS[channel](settings, store, owner, stop, telemetry)
             stack.enter_context(Background(f"review_{channel}", relay.run, stop))
         yield

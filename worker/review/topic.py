@@ -14,11 +14,11 @@ from worker.broker.errors import BrokerError, BrokerMisconfigured, BrokerUnavail
 from worker.broker.scan import TopicScan
 from worker.broker.sink import Place, RecordSink
 from worker.ingest.topics import MESSAGE_FRAME_BYTES
-from worker.review.relay import LEASE_S, Message, Relay, RelayTerms
+from worker.review.relay import LEASE_S, Relay, RelayPolicy, TaskMessage
 from worker.rules.records import Record
-from worker.runtime.instruments import Instruments
 from worker.runtime.metrics import OutboxOutcome
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.settings.channels import KAFKA
 from worker.settings.security import kafka_security
 from worker.settings.settings import Settings
@@ -48,12 +48,12 @@ class TopicRelay(Relay):
     # Only workers that died with it count.
     max_attempts: ClassVar[int] = 100
 
-    def __init__(self, settings: Settings, store: Store, owner: str, stop: Stop, instruments: Instruments) -> None:
+    def __init__(self, settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry) -> None:
         super().__init__(
             store=store,
-            terms=RelayTerms(owner, settings.review_wait_s, settings.max_message_bytes),
+            policy=RelayPolicy(owner, settings.review_wait_s, settings.max_message_bytes),
             stop=stop,
-            instruments=instruments,
+            telemetry=telemetry,
             within_s=settings.work_timeout_s,
         )
         self._topic = settings.review_tasks_topic
@@ -67,7 +67,7 @@ class TopicRelay(Relay):
             self._sink.close()
             self._sink = None
 
-    def _send(self, messages: Sequence[Message]) -> None:
+    def _send(self, messages: Sequence[TaskMessage]) -> None:
         if not messages:
             return
         with _waited_out():
@@ -79,7 +79,7 @@ class TopicRelay(Relay):
             leased = {event.id for event in self._store.note_sending([one.event for one in missing], ends, LEASE_S)}
             self._deliver([message for message in missing if message.event.id in leased])
 
-    def _deliver(self, messages: Sequence[Message]) -> None:
+    def _deliver(self, messages: Sequence[TaskMessage]) -> None:
         """Send, wait for the broker, settle what it has and what it refuses, and raise what is in the way of others."""
         if not messages:
             return
@@ -96,7 +96,7 @@ class TopicRelay(Relay):
             if fault is not None and not isinstance(fault, RecordTooLarge):
                 raise fault
 
-    def _queue(self, message: Message) -> Future[Place]:
+    def _queue(self, message: TaskMessage) -> Future[Place]:
         headers = (
             (EVENT_ID_HEADER, str(message.event.event_id).encode()),
             (SCHEMA_HEADER, REVIEW_TASK_SCHEMA.encode()),
@@ -112,9 +112,9 @@ class TopicRelay(Relay):
         if self._sink is None:
             self._sink = RecordSink(
                 self._bootstrap,
-                client_id=f"{self._terms.owner}-review",
+                client_id=f"{self._policy.owner}-review",
                 delivery_timeout_s=DELIVERY_TIMEOUT_S,
-                max_request_bytes=self._terms.max_message_bytes + MESSAGE_FRAME_BYTES,
+                max_request_bytes=self._policy.max_message_bytes + MESSAGE_FRAME_BYTES,
                 security=self._security,
             )
         return self._sink
@@ -134,7 +134,7 @@ class TopicRelay(Relay):
             self._bootstrap, self._topic, security=self._security, since=_since(list(noted.values()), ends)
         )
         for item in scan:
-            self._patience.beat()
+            self._retry.beat()
             if isinstance(item, Record):
                 found |= noted.keys() & {header_texts(item.headers).get(EVENT_ID_HEADER)}
         return found

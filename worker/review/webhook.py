@@ -23,9 +23,9 @@ import httpx2
 import structlog
 from pydantic import SecretStr
 
-from worker.review.relay import Message, Relay, RelayTerms
-from worker.runtime.instruments import Instruments
+from worker.review.relay import Relay, RelayPolicy, TaskMessage
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.settings.channels import WEBHOOK
 from worker.settings.settings import Settings
 from worker.store.store import Store
@@ -80,12 +80,12 @@ class WebhookRelay(Relay):
     batch_events: ClassVar[int] = 1
     max_attempts: ClassVar[int] = 12
 
-    def __init__(self, settings: Settings, store: Store, owner: str, stop: Stop, instruments: Instruments) -> None:
+    def __init__(self, settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry) -> None:
         super().__init__(
             store=store,
-            terms=RelayTerms(owner, settings.review_wait_s, settings.max_message_bytes),
+            policy=RelayPolicy(owner, settings.review_wait_s, settings.max_message_bytes),
             stop=stop,
-            instruments=instruments,
+            telemetry=telemetry,
             within_s=settings.work_timeout_s,
         )
         self._url = _required(settings.review_webhook_url)
@@ -99,11 +99,11 @@ class WebhookRelay(Relay):
         self._loop.run(self._client.aclose())
         self._loop.close()
 
-    def _send(self, messages: Sequence[Message]) -> None:
+    def _send(self, messages: Sequence[TaskMessage]) -> None:
         for message in messages:
-            self._settle(message, self._loop.run(self._post(message)))
+            self._act_on(message, self._loop.run(self._post(message)))
 
-    async def _post(self, message: Message) -> Reply:
+    async def _post(self, message: TaskMessage) -> Reply:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"gasp-audit/{version('gasp-audit')}",
@@ -120,7 +120,7 @@ class WebhookRelay(Relay):
             # The error's own words may hold the address, and with it a token.
             return Reply(fault=type(error).__name__)
 
-    def _settle(self, message: Message, reply: Reply) -> None:
+    def _act_on(self, message: TaskMessage, reply: Reply) -> None:
         event = message.event
         if reply.is_taken:
             self._finish([message])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class GapReason(StrEnum):
+class LossReason(StrEnum):
     """Why messages will never be read: the broker has deleted them, or their topic was deleted."""
 
     RETENTION = "retention"
@@ -34,12 +34,12 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetGap:
+class LostOffsets:
     """The offsets from ``from_offset`` up to but not including ``to_offset`` were not read and cannot be any more."""
 
     from_offset: int
     to_offset: int
-    reason: GapReason
+    reason: LossReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +48,4 @@ class Position:
 
     next_offset: int
     incarnation: int = 0
-    gap: OffsetGap | None = None
+    lost: LostOffsets | None = None

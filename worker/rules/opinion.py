@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 
-class Label(StrEnum):
+class OpinionLabel(StrEnum):
     """What a verifier says of a sentence. A sentence that is supported in part is not supported."""
 
     SUPPORTED = "supported"
@@ -21,7 +21,7 @@ class Label(StrEnum):
 class Opinion:
     """A verifier's word on one sentence. ``p_unsupported`` is in [0, 1], None if the verifier gives a label alone."""
 
-    label: Label
+    label: OpinionLabel
     p_unsupported: float | None
     verifier: str
 

@@ -9,10 +9,13 @@ from datetime import datetime
 from worker.rules.calibration.curve import Curve
 from worker.rules.selection import Selection
 
+# Stands for every app without a version of its own, in what people read and in SQL.
+ALL_APPS = "*"
+
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One version for one app (None: every app without its own) and one scorer identity. Both bounds in nats.
+    """One version for one app (None: every app without its own) and one scorer identity. Both bounds are scores.
 
     A sentence is flagged if its score is below ``flag_below``; an answer is attributed if its lowest score is below
     ``attribute_below``, which is never lower, so that every flagged answer is attributed. A version that was learned
@@ -30,8 +33,8 @@ class Threshold:
 
     @property
     def name(self) -> str:
-        """The version as people see it, such as ``default/1`` or ``support-bot/3``."""
-        return f"{self.app or 'default'}/{self.version}"
+        """The version as people see it, such as ``*/1`` (for all apps) or ``support-bot/3``."""
+        return version_name(self.app, self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,11 @@ class Verdict:
     def lowest_score(self) -> float | None:
         """The answer's score, that of its least grounded sentence; None if no sentence has one."""
         return lowest(self.scores)
+
+
+def version_name(app: str | None, version: int) -> str:
+    """A threshold version as people see it: ``support-bot/3``, or ``*/1`` for every app without its own (None)."""
+    return f"{app or ALL_APPS}/{version}"
 
 
 def judge(scores: Sequence[float | None], threshold: Threshold) -> Verdict:

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 class Background:
     """Runs ``part``, which ends when ``stop`` is set, for as long as the context is open.
 
-    A fault that the part cannot outlast asks for the stop, and is raised when the context is left. Leaving it asks for
+    A fault that the part cannot call asks for the stop, and is raised when the context is left. Leaving it asks for
     the stop, too, and waits for the part as long as the stop's grace has it; the process does not wait any longer.
     """
 

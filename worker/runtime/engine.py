@@ -1,6 +1,6 @@
-"""The one thread that runs the model: inline batches first, attribution in the gaps and with a guaranteed share.
+"""The one thread that runs the model: inline batches first, attribution while none waits and with a guaranteed share.
 
-What is left of the gaps goes to the background sources, in their order.
+What time is left goes to the background sources, in their order.
 """
 
 from __future__ import annotations

@@ -26,16 +26,16 @@ from prometheus_client.registry import Collector
 
 from gasp_core.grounding import AnswerSkip
 from schemas.reject_reason import RejectReason
-from worker.rules.claims import GapReason, OffsetGap
-from worker.rules.opinion import Label
+from worker.rules.claims import LossReason, LostOffsets
+from worker.rules.opinion import OpinionLabel
 from worker.rules.settlement import Outcome, Settled
-from worker.rules.verdict import Threshold
+from worker.rules.verdict import ALL_APPS, Threshold
+from worker.runtime.renamed_metrics import WithOldNames
 from worker.settings.channels import CHANNELS
 from worker.store.leases import Backlog
 
-# Label values where a fact has no name of its own.
+# OpinionLabel values where a fact has no name of its own.
 NO_REASON = "none"
-DEFAULT_APP = "default"
 NO_OPINION = "failed"
 
 STAGE_BUCKETS_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
@@ -154,15 +154,15 @@ class Metrics:
             "Batches that were given up at a stop; the partition's next owner reads them again.",
             registry=self._registry,
         )
-        self._gaps = Counter(
-            "gasp_offset_gaps_total",
-            "Gaps: stretches of offsets that were not read and cannot be any more.",
+        self._lost_ranges = Counter(
+            "gasp_lost_offset_ranges_total",
+            "Ranges of offsets that were not read and cannot be any more.",
             ("reason",),
             registry=self._registry,
         )
-        self._gap_messages = Counter(
-            "gasp_offset_gap_messages_total",
-            "Messages that these gaps span; offsets that never held a message count, too.",
+        self._lost_messages = Counter(
+            "gasp_lost_messages_total",
+            "Messages in these ranges; offsets that never held a message count, too.",
             ("reason",),
             registry=self._registry,
         )
@@ -182,14 +182,14 @@ class Metrics:
             registry=self._registry,
         )
         self._flag_below = Gauge(
-            "gasp_threshold_flag_below_nats",
-            "Score in nats below which a sentence is flagged, for each threshold version in force.",
+            "gasp_threshold_flag_below",
+            "Score below which a sentence is flagged, for each threshold version in force.",
             version,
             registry=self._registry,
         )
         self._attribute_below = Gauge(
-            "gasp_threshold_attribute_below_nats",
-            "Lowest score in nats below which an answer is attributed, for each threshold version in force.",
+            "gasp_threshold_attribute_below",
+            "Lowest score below which an answer is attributed, for each threshold version in force.",
             version,
             registry=self._registry,
         )
@@ -214,9 +214,9 @@ class Metrics:
             ("channel", "state"),
             registry=self._registry,
         )
-        self._outbox_settled = Counter(
-            "gasp_outbox_settled_events_total",
-            "Events about review tasks that this worker settled, by channel and outcome.",
+        self._relayed = Counter(
+            "gasp_relayed_events_total",
+            "Events about review tasks that this worker has done with, by channel and outcome.",
             ("channel", "outcome"),
             registry=self._registry,
         )
@@ -230,19 +230,19 @@ class Metrics:
         )
 
     def _begin_at_zero(self) -> None:
-        for label in (*Label, NO_OPINION):
+        for label in (*OpinionLabel, NO_OPINION):
             self._opinions.labels(label)
         self.outbox_backlogs({})
         for channel in CHANNELS:
             for outcome in OutboxOutcome:
-                self._outbox_settled.labels(channel, outcome)
+                self._relayed.labels(channel, outcome)
         for stage in Stage:
             self._stage.labels(stage)
         for step in MemoryStep:
             self._memory_steps.labels(step)
-        for gap in GapReason:
-            self._gaps.labels(gap)
-            self._gap_messages.labels(gap)
+        for reason in LossReason:
+            self._lost_ranges.labels(reason)
+            self._lost_messages.labels(reason)
         for done in (Outcome.SCORED, Outcome.LABELLED):
             self._settled.labels(done, NO_REASON)
         for skip in AnswerSkip:
@@ -302,10 +302,10 @@ class Metrics:
         """An action met a transient fault and will be tried again. ``action`` is a fixed word of the code."""
         self._retries.labels(action).inc()
 
-    def passed_over(self, gap: OffsetGap) -> None:
-        """A partition goes on behind this gap."""
-        self._gaps.labels(gap.reason).inc()
-        self._gap_messages.labels(gap.reason).inc(gap.to_offset - gap.from_offset)
+    def passed_over(self, lost: LostOffsets) -> None:
+        """A partition goes on behind these offsets."""
+        self._lost_ranges.labels(lost.reason).inc()
+        self._lost_messages.labels(lost.reason).inc(lost.to_offset - lost.from_offset)
 
     def out_of_memory(self, step: MemoryStep) -> None:
         """Scoring ran out of memory, and this was done."""
@@ -322,11 +322,11 @@ class Metrics:
             for state in ("waiting", "running", "failed"):
                 self._outbox.labels(channel, state).set(getattr(backlogs.get(channel, Backlog()), state))
 
-    def outbox_settled(self, channel: str, outcome: OutboxOutcome, events: int) -> None:
-        """So many events of a channel were settled for good."""
-        self._outbox_settled.labels(channel, outcome).inc(events)
+    def relayed(self, channel: str, outcome: OutboxOutcome, events: int) -> None:
+        """So many events of a channel came to their end."""
+        self._relayed.labels(channel, outcome).inc(events)
 
-    def second_opinion(self, label: Label | None) -> None:
+    def second_opinion(self, label: OpinionLabel | None) -> None:
         """A second opinion was stored; None: one was given up."""
         self._opinions.labels(NO_OPINION if label is None else label).inc()
 
@@ -355,7 +355,7 @@ class Metrics:
 
     def render(self) -> tuple[bytes, str]:
         """The exposition in Prometheus's text format, and its content type."""
-        return generate_latest(_WithoutBirths(self._registry)), CONTENT_TYPE_PLAIN_0_0_4
+        return generate_latest(WithOldNames(_WithoutBirths(self._registry))), CONTENT_TYPE_PLAIN_0_0_4
 
 
 class _WithoutBirths(Collector):
@@ -374,6 +374,6 @@ class _WithoutBirths(Collector):
 
 
 def _threshold_labels(threshold: Threshold) -> tuple[str, str, str]:
-    """App, scope and version. The scope keeps an app that is called default apart from the default."""
+    """App, scope and version. The scope keeps an app that is called ``*`` apart from all apps."""
     scope = "every_other" if threshold.app is None else "own"
-    return (threshold.app or DEFAULT_APP, scope, str(threshold.version))
+    return (threshold.app or ALL_APPS, scope, str(threshold.version))

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from worker.runtime.instruments import Instruments
+from worker.runtime.telemetry import Telemetry
 from worker.store.errors import StoreError
 from worker.store.store import Store
 
@@ -14,14 +14,14 @@ LOOK_EVERY_S = 10.0
 
 
 @contextmanager
-def observed(store: Store, instruments: Instruments, look_every_s: float = LOOK_EVERY_S) -> Iterator[None]:
+def observed(store: Store, telemetry: Telemetry, look_every_s: float = LOOK_EVERY_S) -> Iterator[None]:
     """Report readiness of the database, the attribution backlog and recalibrations until the context is left."""
     done = threading.Event()
 
     def run() -> None:
-        _look(store, instruments)
+        _look(store, telemetry)
         while not done.wait(look_every_s):
-            _look(store, instruments)
+            _look(store, telemetry)
 
     # A look may hang as long as a connection that is lost without a word; nobody need wait for it.
     thread = threading.Thread(target=run, name="observer", daemon=True)
@@ -32,15 +32,15 @@ def observed(store: Store, instruments: Instruments, look_every_s: float = LOOK_
         done.set()
 
 
-def _look(store: Store, instruments: Instruments) -> None:
+def _look(store: Store, telemetry: Telemetry) -> None:
     try:
         backlog = store.open_backlog()
         outbox = store.outbox_backlogs()
         calibrations = store.calibration_counts()
     except StoreError as error:
-        instruments.readiness.set("database", str(error))
+        telemetry.readiness.set("database", str(error))
         return
-    instruments.metrics.attribution_backlog(backlog)
-    instruments.metrics.outbox_backlogs(outbox)
-    instruments.metrics.calibrations(calibrations)
-    instruments.readiness.set("database", None)
+    telemetry.metrics.attribution_backlog(backlog)
+    telemetry.metrics.outbox_backlogs(outbox)
+    telemetry.metrics.calibrations(calibrations)
+    telemetry.readiness.set("database", None)

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from worker.rules.opinion import Label, Opinion, OpinionFailed
+from worker.rules.opinion import Opinion, OpinionFailed, OpinionLabel
 from worker.second_opinion.prompt import INSTRUCTIONS, PROMPT, data_message
 from worker.settings.settings import Settings
 
@@ -24,7 +24,7 @@ class Judgement(BaseModel):
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    verdict: Label
+    verdict: OpinionLabel
     probability: float = Field(ge=0, le=1, allow_inf_nan=False, strict=True)
 
 
@@ -53,7 +53,7 @@ _REPLY_FORMAT: dict[str, Any] = {
         "schema": {
             "type": "object",
             "properties": {
-                "verdict": {"type": "string", "enum": [str(label) for label in Label]},
+                "verdict": {"type": "string", "enum": [str(label) for label in OpinionLabel]},
                 "probability": {"type": "number"},
             },
             "required": ["verdict", "probability"],

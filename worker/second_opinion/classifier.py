@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gasp_core.entailment import EntailmentModel
-from worker.rules.opinion import Label, Opinion
+from worker.rules.opinion import Opinion, OpinionLabel
 
 # How passages and sentence are put to it; another way is another verifier.
 METHOD = "windows-1"
@@ -26,4 +26,6 @@ class Classifier:
     def judge(self, question: str, passages: Sequence[str], answer: str, sentence: str) -> Opinion:  # noqa: ARG002 - a classifier reads a pair of texts; the others are the interface's
         """Supported if that is at least as likely as not."""
         supported = self._model.probability(passages, sentence)
-        return Opinion(Label.SUPPORTED if supported >= 0.5 else Label.UNSUPPORTED, 1.0 - supported, self.verifier)
+        return Opinion(
+            OpinionLabel.SUPPORTED if supported >= 0.5 else OpinionLabel.UNSUPPORTED, 1.0 - supported, self.verifier
+        )

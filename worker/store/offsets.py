@@ -14,7 +14,7 @@ from functools import cache
 from sqlalchemy import BigInteger, Connection, DateTime, Row, Update, bindparam, func, insert, select, update
 from sqlalchemy.dialects import postgresql
 
-from worker.rules.claims import Claim, GapReason, OffsetGap, Position
+from worker.rules.claims import Claim, LossReason, LostOffsets, Position
 from worker.rules.settlement import Advance
 from worker.store.tables import offset_gaps, partition_offsets
 
@@ -34,14 +34,14 @@ def positions(connection: Connection, topic: str) -> dict[int, int]:
 def claim_partition(connection: Connection, claim: Claim) -> Position | None:
     """Make the claimant the owner; say where to go on. None if the owner is of a later generation of the group.
 
-    Messages that are gone are skipped and entered as a gap.
+    Messages that are gone are skipped and entered as lost.
     """
     stored = _locked_row(connection, claim)
     if stored.generation > claim.generation and stored.owner != claim.owner and not claim.insists:
         return None
     position = _position(stored, claim)
-    if position.gap is not None:
-        _enter_gap(connection, claim, stored.incarnation, position.gap)
+    if position.lost is not None:
+        _enter_lost(connection, claim, stored.incarnation, position.lost)
     taken = update(partition_offsets).where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
     connection.execute(
         taken.values(
@@ -94,25 +94,25 @@ def _locked_row(connection: Connection, claim: Claim) -> Stored:
 
 def _position(stored: Stored, claim: Claim) -> Position:
     if claim.topic_id is not None and stored.topic_id not in {None, claim.topic_id}:
-        unread = OffsetGap(
-            stored.next_offset, max(stored.next_offset, stored.end_offset or 0), GapReason.TOPIC_RECREATED
+        unread = LostOffsets(
+            stored.next_offset, max(stored.next_offset, stored.end_offset or 0), LossReason.TOPIC_RECREATED
         )
         return Position(claim.first_offset, stored.incarnation + 1, unread)
     if stored.next_offset < claim.beginning_offset:
-        unread = OffsetGap(stored.next_offset, claim.beginning_offset, GapReason.RETENTION)
+        unread = LostOffsets(stored.next_offset, claim.beginning_offset, LossReason.RETENTION)
         return Position(claim.beginning_offset, stored.incarnation, unread)
     return Position(stored.next_offset, stored.incarnation)
 
 
-def _enter_gap(connection: Connection, claim: Claim, incarnation: int, gap: OffsetGap) -> None:
+def _enter_lost(connection: Connection, claim: Claim, incarnation: int, lost: LostOffsets) -> None:
     connection.execute(
         insert(offset_gaps).values(
             topic=claim.topic,
             partition=claim.partition,
             incarnation=incarnation,
-            from_offset=gap.from_offset,
-            to_offset=gap.to_offset,
-            reason=gap.reason.value,
+            from_offset=lost.from_offset,
+            to_offset=lost.to_offset,
+            reason=lost.reason.value,
             owner=claim.owner,
         )
     )

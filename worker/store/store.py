@@ -175,7 +175,7 @@ class Store:
     def claim_partition(self, claim: Claim) -> Position | None:
         """Make the claimant the owner and say where it goes on; None if the owner is of a later generation.
 
-        Messages that are gone are skipped and entered as a gap.
+        Messages that are gone are skipped and entered as lost.
         """
         with transaction(self._engine) as connection:
             return offsets.claim_partition(connection, claim)

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, String, and_, cast, func, select, tuple_
 
 from schemas.review_task import AskReason, Attribution, ReviewTask, TaskPassage, TaskSentence
+from worker.rules.verdict import ALL_APPS
 from worker.store.tables import (
     attribution_jobs,
     interactions,
@@ -85,7 +86,7 @@ def _wanted(wanted: TaskFilter) -> Select[Any]:
 def _heads() -> Select[Any]:
     """The task, its answer, and where the passages and sentences of the answer lie."""
     of_scorer = and_(_judged.interaction_pk == _logged.id, _judged.scorer_id == _tasks.scorer_id)
-    version = func.coalesce(thresholds.c.app, "default") + "/" + cast(thresholds.c.version, String)
+    version = func.coalesce(thresholds.c.app, ALL_APPS) + "/" + cast(thresholds.c.version, String)
     return (
         select(
             review_tasks,

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, exists, func, ins
 from sqlalchemy.dialects import postgresql
 
 from worker.rules.calibration.curve import Curve
-from worker.rules.verdict import Threshold
+from worker.rules.verdict import Threshold, version_name
 from worker.store.tables import threshold_activations, thresholds
 
 MANUAL = "manual"
@@ -29,7 +29,7 @@ _activations = threshold_activations.c
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A version that is not stored yet, for one app (None: every app without its own); both bounds in nats.
+    """A version that is not stored yet, for one app (None: every app without its own); both bounds are scores.
 
     ``learned_from`` is manual or calibrated. ``curve`` gives P(unsupported | score), None if nobody fitted one.
     """
@@ -62,8 +62,8 @@ class Version:
 
     @property
     def name(self) -> str:
-        """The version as people see it, such as ``default/1`` or ``support-bot/3``."""
-        return f"{self.app or 'default'}/{self.version}"
+        """The version as people see it, such as ``*/1`` (for all apps) or ``support-bot/3``."""
+        return version_name(self.app, self.version)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ RELUCTANCE = 100.0
 OWN_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
 
-class Kind(StrEnum):
+class CurveKind(StrEnum):
     """The shape of a curve. The logistic one wins a tie."""
 
     LOGISTIC = "logistic"
@@ -35,7 +35,7 @@ class Fit:
     """A fitted curve, the share in [0, 1] that is the app's own, and the held-out log likelihood a label, in nats."""
 
     curve: Curve
-    kind: Kind
+    kind: CurveKind
     own_share: float
     log_likelihood: float
 
@@ -45,10 +45,10 @@ def fit(sample: Sample, others: Sample, seed: int = 0) -> Fit:
 
     ``others`` are the labels of other apps, perhaps none; they owe nothing to what is held out.
     """
-    shared = {kind: curve(others, kind) for kind in Kind}
-    held_out = dict.fromkeys(product(OWN_SHARES if len(others) else OWN_SHARES[:1], Kind), 0.0)
+    shared = {kind: curve(others, kind) for kind in CurveKind}
+    held_out = dict.fromkeys(product(OWN_SHARES if len(others) else OWN_SHARES[:1], CurveKind), 0.0)
     for training, test in folds(sample.clusters, seed):
-        own = {kind: curve(sample.where(training), kind) for kind in Kind}
+        own = {kind: curve(sample.where(training), kind) for kind in CurveKind}
         for own_share, kind in held_out:
             tried = blended(own[kind], shared[kind], own_share)
             held_out[own_share, kind] += log_likelihood(tried, sample.where(test))
@@ -57,13 +57,13 @@ def fit(sample: Sample, others: Sample, seed: int = 0) -> Fit:
     return Fit(best, kind, own_share, held_out[own_share, kind] / float(sample.weights.sum()))
 
 
-def curve(sample: Sample, kind: Kind) -> Curve:
+def curve(sample: Sample, kind: CurveKind) -> Curve:
     """A curve of that kind; level where only one class or one score was seen, or where scores tell nothing."""
     if not len(sample):
         return Curve((0.0,), (0.5,))
     if sample.unsupported.all() or not sample.unsupported.any() or np.ptp(sample.scores) == 0:
         return _level(sample)
-    return logistic(sample) if kind is Kind.LOGISTIC else isotonic(sample)
+    return logistic(sample) if kind is CurveKind.LOGISTIC else isotonic(sample)
 
 
 def isotonic(sample: Sample) -> Curve:

@@ -27,7 +27,7 @@ LEAST_CURVE_CHANGE = 0.05
 Numbers = dict[str, float | int | str | None]
 
 
-class Outcome(StrEnum):
+class CalibrationOutcome(StrEnum):
     """What came of a recalibration."""
 
     NEW = "new"
@@ -55,7 +55,7 @@ class Recalibration:
     precision and flagged share is of ``flag_below``.
     """
 
-    outcome: Outcome
+    outcome: CalibrationOutcome
     reason: str
     flag_below: float
     attribute_below: float
@@ -113,16 +113,16 @@ def _decide(evidence: _Evidence, numbers: Numbers) -> Recalibration:
     numbers |= {"fit": str(fitted.kind), "own_share": fitted.own_share, "log_likelihood": fitted.log_likelihood}
     wanted = _choice(evidence.sample, fitted.curve, evidence)
     if wanted is None:
-        return _kept(Outcome.REFUSED, "unreachable", evidence, fitted, numbers)
+        return _kept(CalibrationOutcome.REFUSED, "unreachable", evidence, fitted, numbers)
     flag_below = limited(wanted, evidence.in_force.flag_below, evidence.population.scores)
     new, old = _held_out(evidence, fitted)
     numbers |= {"held_out_new": new, "held_out_in_force": old, "flag_below_wanted": wanted}
     if between(evidence.population.scores, flag_below, evidence.in_force.flag_below) < LEAST_CHANGE:
-        return _same_flags(_kept(Outcome.UNCHANGED, "reached", evidence, fitted, numbers), evidence)
+        return _same_flags(_kept(CalibrationOutcome.UNCHANGED, "reached", evidence, fitted, numbers), evidence)
     if is_worse(new, old, evidence.policy):
-        return _kept(Outcome.REFUSED, "worse_than_in_force", evidence, fitted, numbers)
+        return _kept(CalibrationOutcome.REFUSED, "worse_than_in_force", evidence, fitted, numbers)
     return Recalibration(
-        Outcome.NEW,
+        CalibrationOutcome.NEW,
         "reached" if flag_below == wanted else "step_limited",
         flag_below,
         attribution_bound(evidence.population, evidence.policy.attribution_share, flag_below),
@@ -160,9 +160,9 @@ def _same_flags(kept: Recalibration, evidence: _Evidence) -> Recalibration:
     """A new version only if another share of the answers than allowed is attributed, or for the probabilities."""
     bound = attribution_bound(evidence.population, evidence.policy.attribution_share, kept.flag_below)
     if between(evidence.population.lowest, bound, kept.attribute_below) >= LEAST_ATTRIBUTION_CHANGE:
-        return replace(kept, outcome=Outcome.NEW, attribute_below=bound)
+        return replace(kept, outcome=CalibrationOutcome.NEW, attribute_below=bound)
     if _curve_change(kept.curve, evidence) >= LEAST_CURVE_CHANGE:
-        return replace(kept, outcome=Outcome.NEW)
+        return replace(kept, outcome=CalibrationOutcome.NEW)
     return kept
 
 
@@ -181,10 +181,14 @@ def between(scores: Floats, one: float, other: float) -> float:
 
 
 def _refused(reason: str, in_force: InForce, numbers: Numbers) -> Recalibration:
-    return Recalibration(Outcome.REFUSED, reason, in_force.flag_below, in_force.attribute_below, None, numbers)
+    return Recalibration(
+        CalibrationOutcome.REFUSED, reason, in_force.flag_below, in_force.attribute_below, None, numbers
+    )
 
 
-def _kept(outcome: Outcome, reason: str, evidence: _Evidence, fitted: Fit, numbers: Numbers) -> Recalibration:
+def _kept(
+    outcome: CalibrationOutcome, reason: str, evidence: _Evidence, fitted: Fit, numbers: Numbers
+) -> Recalibration:
     """What is in force stays, with what it achieves."""
     numbers = numbers | _achievement(evidence.in_force.flag_below, evidence, fitted.curve)
     kept = _refused(reason, evidence.in_force, numbers)

@@ -28,7 +28,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ScheduledJob:
     """Something that is done once per tick, whatever the number of workers.
 
     ``work`` says in a few words what it did, or nothing, and never quotes a message. It leaves off with Stopped soon

@@ -10,8 +10,8 @@ import structlog
 
 from worker.broker.errors import BrokerUnavailable
 from worker.errors import ScorerUnavailable, Stopped
-from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.store.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -24,23 +24,23 @@ TRANSIENT = (StoreUnavailable, BrokerUnavailable, ScorerUnavailable)
 log = structlog.get_logger(__name__)
 
 
-class Patience:
+class RetryPolicy:
     """Outlasts transient faults until a stop is asked for; one part of the worker's, which shows so that it lives.
 
     ``part`` is its name for liveness, where it is expected to be heard of every ``within_s`` seconds.
     """
 
-    def __init__(self, stop: Stop, instruments: Instruments, *, part: str, within_s: float) -> None:
+    def __init__(self, stop: Stop, telemetry: Telemetry, *, part: str, within_s: float) -> None:
         self._stop = stop
-        self._instruments = instruments
+        self._telemetry = telemetry
         self._part = part
-        instruments.liveness.expect(part, within_s)
+        telemetry.liveness.expect(part, within_s)
 
     def beat(self) -> None:
         """Show that the part lives."""
-        self._instruments.liveness.beat(self._part)
+        self._telemetry.liveness.beat(self._part)
 
-    def outlast(self, action: Callable[[], T], *, name: str) -> T:
+    def call(self, action: Callable[[], T], *, name: str) -> T:
         """Run ``action`` until database, broker and device let it succeed. ``name`` is a fixed word.
 
         Raises Stopped if a stop is asked for meanwhile, and whatever is not transient at once.
@@ -56,13 +56,13 @@ class Patience:
                 log.warning(
                     "transient_fault", action=name, attempt=attempt, retry_in_s=round(pause, 2), error=str(error)
                 )
-                self._instruments.metrics.retried(name)
-                self._instruments.readiness.set(name, str(error))
+                self._telemetry.metrics.retried(name)
+                self._telemetry.readiness.set(name, str(error))
                 if self._stop.wait(pause):
                     raise Stopped(name) from error
             else:
                 if attempt:
-                    self._instruments.readiness.set(name, None)
+                    self._telemetry.readiness.set(name, None)
                 return result
 
 

@@ -11,15 +11,15 @@ import structlog
 from gasp_core.entailment import load_entailment_model
 from gasp_core.errors import ModelError
 from worker.errors import SettingsError
-from worker.jobs.leased import Terms
+from worker.jobs.leased import LeasePolicy
 from worker.rules.opinion import SecondOpinion
 from worker.runtime.background import Background
-from worker.runtime.instruments import Instruments
 from worker.runtime.stop import Stop
-from worker.second_opinion.asking import Asking
-from worker.second_opinion.beside import PART, Beside
+from worker.runtime.telemetry import Telemetry
 from worker.second_opinion.chat import Chat
 from worker.second_opinion.classifier import Classifier
+from worker.second_opinion.opinion_work import OpinionWork
+from worker.second_opinion.thread import PART, OpinionThread
 from worker.settings.settings import Settings
 from worker.store.store import Store
 
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class OpinionNeeds:
     """What asking needs of the worker. ``owner`` is this process, as no other."""
 
     settings: Settings
@@ -37,11 +37,11 @@ class Workplace:
     scorer_id: int
     owner: str
     stop: Stop
-    instruments: Instruments
+    telemetry: Telemetry
 
 
 @contextmanager
-def second_opinions(at: Workplace) -> Iterator[tuple[Asking, ...]]:
+def second_opinions(at: OpinionNeeds) -> Iterator[tuple[OpinionWork, ...]]:
     """Ask for second opinions until the context is left; gives what has to run on the model's thread, if anything.
 
     Raises SettingsError if the classifier cannot be used. A fault of the thread beside asks for the stop, and is
@@ -55,7 +55,7 @@ def second_opinions(at: Workplace) -> Iterator[tuple[Asking, ...]]:
         chat = Chat(settings)
         asking = _asking(at, chat, settings.second_opinion_timeout_s + LEASE_MARGIN_S)
         within_s = settings.work_timeout_s + settings.second_opinion_timeout_s
-        beside = Beside(asking, chat, at.stop, at.instruments, within_s=within_s)
+        beside = OpinionThread(asking, chat, at.stop, at.telemetry, within_s=within_s)
         with Background(PART, beside.run, at.stop):
             yield ()
     else:
@@ -70,13 +70,13 @@ def load_classifier(name: str, device: str) -> Classifier:
         raise SettingsError(f"{error}; look at GASP_SECOND_OPINION_MODEL") from error
 
 
-def _asking(at: Workplace, second: SecondOpinion, lease_s: float) -> Asking:
+def _asking(at: OpinionNeeds, second: SecondOpinion, lease_s: float) -> OpinionWork:
     log.info("second_opinions_on", verifier=second.verifier, daily=at.settings.second_opinion_daily)
-    return Asking(
+    return OpinionWork(
         store=at.store,
         scorer_id=at.scorer_id,
-        terms=Terms(at.owner, lease_s, at.settings.attribution_max_attempts),
+        policy=LeasePolicy(at.owner, lease_s, at.settings.attribution_max_attempts),
         second=second,
         daily=at.settings.second_opinion_daily,
-        metrics=at.instruments.metrics,
+        metrics=at.telemetry.metrics,
     )

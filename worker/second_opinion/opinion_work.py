@@ -6,7 +6,7 @@ import time
 
 import structlog
 
-from worker.jobs.leased import Leased, Terms
+from worker.jobs.leased import LeasedWork, LeasePolicy
 from worker.rules.opinion import Opinion, OpinionFailed, SecondOpinion
 from worker.runtime.metrics import Metrics
 from worker.store.opinions import OpinionJob
@@ -19,7 +19,7 @@ QUEUE_SENTENCES = 200
 log = structlog.get_logger(__name__)
 
 
-class Asking(Leased[OpinionJob]):
+class OpinionWork(LeasedWork[OpinionJob]):
     """Leased work on sentences that wait for an opinion of ``second``, one a run. ``daily`` bounds all verifiers."""
 
     def __init__(
@@ -27,12 +27,12 @@ class Asking(Leased[OpinionJob]):
         *,
         store: Store,
         scorer_id: int,
-        terms: Terms,
+        policy: LeasePolicy,
         second: SecondOpinion,
         daily: int,
         metrics: Metrics,
     ) -> None:
-        super().__init__(store=store, scorer_id=scorer_id, terms=terms)
+        super().__init__(store=store, scorer_id=scorer_id, policy=policy)
         self._second = second
         self._daily = daily
         self._metrics = metrics
@@ -46,8 +46,8 @@ class Asking(Leased[OpinionJob]):
 
     def _claim(self) -> tuple[OpinionJob, ...]:
         self._queue()
-        terms = self._terms
-        job = self._store.claim_opinion(terms.owner, self._second.verifier, terms.lease_s, terms.max_attempts)
+        policy = self._policy
+        job = self._store.claim_opinion(policy.owner, self._second.verifier, policy.lease_s, policy.max_attempts)
         return () if job is None else (job,)
 
     def _queue(self) -> None:
@@ -60,7 +60,7 @@ class Asking(Leased[OpinionJob]):
         if queued:
             log.info("second_opinions_queued", sentences=queued)
 
-    def _settle(self, jobs: tuple[OpinionJob, ...]) -> None:
+    def _work_on(self, jobs: tuple[OpinionJob, ...]) -> None:
         for job in jobs:
             try:
                 opinion = self._second.judge(job.question, job.passages, job.answer, job.sentence)
@@ -80,7 +80,7 @@ class Asking(Leased[OpinionJob]):
 
     def _fail(self, job: OpinionJob, reason: str) -> None:
         self._failures += 1
-        self._settle_failure(job, reason)
+        self._fail_or_retry(job, reason)
 
     def _log_postponed(self, **facts: object) -> None:
         log.warning("second_opinion_postponed", **facts)

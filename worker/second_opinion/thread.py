@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from worker.runtime.backoff import Patience, pause_s
-from worker.runtime.instruments import Instruments
+from worker.runtime.retry import RetryPolicy, pause_s
 from worker.runtime.stop import Stop
-from worker.second_opinion.asking import Asking
+from worker.runtime.telemetry import Telemetry
 from worker.second_opinion.chat import Chat
+from worker.second_opinion.opinion_work import OpinionWork
 
 PART = "second_opinion"
 IDLE_LOOK_S = 1.0
 
 
-class Beside:
+class OpinionThread:
     """Asks until a stop is asked for, then closes ``chat``; pauses longer and longer while nothing comes of it."""
 
-    def __init__(self, asking: Asking, chat: Chat, stop: Stop, instruments: Instruments, *, within_s: float) -> None:
+    def __init__(self, asking: OpinionWork, chat: Chat, stop: Stop, telemetry: Telemetry, *, within_s: float) -> None:
         self._asking = asking
         self._chat = chat
         self._stop = stop
-        self._instruments = instruments
-        self._patience = Patience(stop, instruments, part=PART, within_s=within_s)
+        self._telemetry = telemetry
+        self._retry = RetryPolicy(stop, telemetry, part=PART, within_s=within_s)
 
     def run(self) -> None:
         """Run in a thread. Raises what cannot be waited out."""
         try:
             while not self._stop.is_set():
-                self._patience.beat()
+                self._retry.beat()
                 self._step()
         finally:
-            self._instruments.liveness.excuse(PART)
+            self._telemetry.liveness.excuse(PART)
             self._chat.close()
 
     def _step(self) -> None:

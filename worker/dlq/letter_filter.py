@@ -10,7 +10,7 @@ from schemas.reject_reason import RejectReason
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class LetterFilter:
     """What a letter must meet to be meant; what is None or empty asks for nothing.
 
     ``since`` and ``until`` bound the time of rejection, ``until`` excluded. ``topic``, ``partition`` and ``offset`` are
@@ -28,7 +28,7 @@ class Selection:
     @property
     def means_all(self) -> bool:
         """Whether it asks for nothing."""
-        return self == Selection()
+        return self == LetterFilter()
 
     def matches(self, facts: DeadLetter) -> bool:
         """Whether a letter with these facts is meant."""

@@ -10,7 +10,7 @@ from worker.runtime.watchdog import Liveness
 
 
 @dataclass(frozen=True, slots=True)
-class Instruments:
+class Telemetry:
     """One set for a process; a part that is run by itself may have its own."""
 
     metrics: Metrics = field(default_factory=Metrics)

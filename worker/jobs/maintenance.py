@@ -6,9 +6,9 @@ import threading
 from collections import Counter
 from datetime import time
 
+from worker.jobs.due_times import ScheduledJob, daily, every
 from worker.jobs.recalibration import SCHEDULE, recalibrations
 from worker.jobs.retention import Removal, apply_retention, describe_removal
-from worker.jobs.ticks import Job, daily, every
 from worker.review.pacing import review_paces
 from worker.store.retention import Overdue
 from worker.store.store import Store
@@ -53,11 +53,11 @@ def settle_early_labels(store: Store, _: threading.Event) -> str:
 
 
 JOBS = (
-    Job("reap_leases", every(10), reap_leases),
-    Job("settle_early_labels", every(60), settle_early_labels),
-    Job("ensure_weeks", daily(time(2, 10)), ensure_weeks),
-    Job("review_paces", every(3600), review_paces),
-    Job("retention", daily(time(3, 10)), retention),
-    Job("prune_runs", daily(time(4, 10)), prune_runs),
-    Job("recalibrate", daily(time(5, 10)), recalibrate),
+    ScheduledJob("reap_leases", every(10), reap_leases),
+    ScheduledJob("settle_early_labels", every(60), settle_early_labels),
+    ScheduledJob("ensure_weeks", daily(time(2, 10)), ensure_weeks),
+    ScheduledJob("review_paces", every(3600), review_paces),
+    ScheduledJob("retention", daily(time(3, 10)), retention),
+    ScheduledJob("prune_runs", daily(time(4, 10)), prune_runs),
+    ScheduledJob("recalibrate", daily(time(5, 10)), recalibrate),
 )

@@ -6,19 +6,19 @@ import pytest
 
 from worker.broker.errors import BrokerMisconfigured, BrokerUnavailable
 from worker.errors import Stopped
-from worker.runtime import backoff
-from worker.runtime.backoff import LONGEST_PAUSE_S, Patience, pause_s
-from worker.runtime.instruments import Instruments
+from worker.runtime import retry as retry_module
+from worker.runtime.retry import LONGEST_PAUSE_S, RetryPolicy, pause_s
 from worker.runtime.stop import Stop
+from worker.runtime.telemetry import Telemetry
 from worker.store.errors import StoreUnavailable
 
 
-def patience(stop: Stop) -> Patience:
-    return Patience(stop, Instruments(), part="test", within_s=60)
+def retry(stop: Stop) -> RetryPolicy:
+    return RetryPolicy(stop, Telemetry(), part="test", within_s=60)
 
 
 def test_a_transient_fault_is_tried_again_until_it_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(retry_module, "FIRST_PAUSE_S", 0.001)
     faults = [StoreUnavailable("away"), BrokerUnavailable("away"), StoreUnavailable("away")]
 
     def action() -> str:
@@ -26,7 +26,7 @@ def test_a_transient_fault_is_tried_again_until_it_has_passed(monkeypatch: pytes
             raise faults.pop()
         return "done"
 
-    assert patience(Stop()).outlast(action, name="test") == "done"
+    assert retry(Stop()).call(action, name="test") == "done"
     assert faults == []
 
 
@@ -35,7 +35,7 @@ def test_a_permanent_fault_is_raised_at_once() -> None:
         raise BrokerMisconfigured("no such user")
 
     with pytest.raises(BrokerMisconfigured):
-        patience(Stop()).outlast(action, name="test")
+        retry(Stop()).call(action, name="test")
 
 
 def test_a_stop_ends_the_waiting() -> None:
@@ -46,7 +46,7 @@ def test_a_stop_ends_the_waiting() -> None:
         raise StoreUnavailable("away")
 
     with pytest.raises(Stopped):
-        patience(stop).outlast(action, name="test")
+        retry(stop).call(action, name="test")
 
 
 def test_pauses_grow_are_jittered_and_have_an_end() -> None:
