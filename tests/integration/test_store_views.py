@@ -144,7 +144,7 @@ def test_an_apps_own_threshold_names_the_verdict(store: Store) -> None:
     assert own.name == "shop/3"
     store.settle(scorer_id, [scored(0, "a", [0.9], own)], [advance(0, 1)])
     assert [row.threshold_version for row in _sentences(store, "a")] == [own.name]
-    assert threshold.name == "default/1"
+    assert threshold.name == "*/1"
 
 
 def test_an_interaction_has_one_row_with_its_counts_and_state(store: Store, database_url: str) -> None:
