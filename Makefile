@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu clean
+.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs-settings clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -30,6 +30,10 @@ types: $(READY)
 
 imports: $(READY)
 	@$(BIN)/lint-imports
+
+# The page of settings, from what the settings say of themselves.
+docs-settings: $(READY)
+	@$(BIN)/gasp-worker settings --markdown > docs/settings.md
 
 # The demonstration's database, kept from the last `make demo`.
 psql: $(READY)

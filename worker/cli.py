@@ -149,6 +149,16 @@ def check() -> None:
     raise typer.Exit(1 if wrong else 0)
 
 
+@app.command("settings")
+def list_settings(
+    *, markdown: Annotated[bool, typer.Option("--markdown", help="As the page docs/settings.md.")] = False
+) -> None:
+    """List all settings: variable, default, what it takes and what it is for."""
+    from worker.commands import settings_page
+
+    typer.echo(settings_page.markdown() if markdown else settings_page.text(), nl=not markdown)
+
+
 @app.command()
 def demo(
     *,

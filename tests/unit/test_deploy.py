@@ -46,6 +46,7 @@ COMMANDS = {
     "recalibrate",
     "thresholds",
     "report",
+    "settings",
 }
 OURS = {"migrate", "topics", "worker"}
 # Read by gasp_core, which is used without the worker's settings as well.

@@ -20,15 +20,21 @@ class ReviewChannels(BaseModel):
     Plain http is for this machine alone: what is posted holds questions and answers, and a signature hides nothing.
     """
 
-    review_tasks_topic: str = Field("gasp.review-tasks.v1", description="Where review tasks are sent; empty: nowhere")
-    review_labels_topic: str = Field("gasp.review-labels.v1", description="Where labels are read; empty: nowhere")
+    review_tasks_topic: str = Field(
+        "gasp.review-tasks.v1", description="The topic to which review tasks are sent; empty: none is"
+    )
+    review_labels_topic: str = Field(
+        "gasp.review-labels.v1", description="The topic from which labels are read; empty: none is"
+    )
     review_webhook_url: SecretStr | None = Field(
-        None, description="Where review tasks are posted: https, or http to this machine itself"
+        None,
+        description="Where review tasks are posted as well: an https address, or http to this machine itself. "
+        "Needs the secret",
     )
     review_webhook_secret: SecretStr | None = Field(
-        None, validate_default=True, description="Signs what is posted; 16 characters or more"
+        None, validate_default=True, description="The secret that signs what is posted; 16 characters or more"
     )
-    review_wait_s: float = Field(600.0, ge=0, description="A task waits so long for its supporting passages")
+    review_wait_s: float = Field(600.0, ge=0, description="A review task waits so long for its supporting passages")
 
     @property
     def review_channels(self) -> tuple[str, ...]:

@@ -14,21 +14,31 @@ class SecondOpinionChoice(BaseModel):
     """
 
     second_opinion_model: str | None = Field(
-        None, description="Cross-encoder or NLI classifier: hub name or folder. Default: no second opinions"
+        None,
+        description="A classifier that judges flagged sentences as well: a cross-encoder or NLI model, by hub name or "
+        "folder. Without it and the URL there are no second opinions",
     )
     second_opinion_url: SecretStr | None = Field(
         None,
-        description="Instead: an OpenAI-compatible endpoint, such as https://host/v1/chat/completions; http to this "
-        "machine itself",
+        description="Instead of a classifier: an OpenAI-compatible chat endpoint, such as "
+        "https://host/v1/chat/completions, or http to this machine itself",
     )
     second_opinion_name: str | None = Field(
-        None, max_length=200, validate_default=True, description="The endpoint's name of its model; needed with the URL"
+        None,
+        max_length=200,
+        validate_default=True,
+        description="The model to ask for at the endpoint; needed with the URL",
     )
-    second_opinion_api_key: SecretStr | None = Field(None, description="The endpoint's key, if it wants one")
+    second_opinion_api_key: SecretStr | None = Field(None, description="The key for the endpoint, if it asks for one")
     second_opinion_timeout_s: float = Field(
-        15.0, gt=0, le=600, description="For one answer of the endpoint; beyond 20 a stop may not wait for it"
+        15.0,
+        gt=0,
+        le=600,
+        description="The time for one answer of the endpoint. A stop of the worker does not wait longer than 20 s",
     )
-    second_opinion_daily: int = Field(1000, ge=0, description="Sentences a day (UTC) that are asked about")
+    second_opinion_daily: int = Field(
+        1000, ge=0, description="Sentences that are asked about on one day (UTC), at most"
+    )
 
     @field_validator("second_opinion_model", "second_opinion_api_key")
     @classmethod

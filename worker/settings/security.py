@@ -17,19 +17,37 @@ class KafkaSecurity(BaseModel):
     Files are PEM and are read anew for every connection, so that a certificate may be renewed while a worker runs.
     """
 
-    kafka_security_protocol: Protocol = "PLAINTEXT"
+    kafka_security_protocol: Protocol = Field(
+        "PLAINTEXT",
+        description="SSL is TLS, SASL_SSL is TLS with user and password, SASL_PLAINTEXT is user and password "
+        "without TLS",
+    )
     kafka_ssl_cafile: Path | None = Field(
-        None, description="Certificates that may sign the broker's; default: those this machine trusts"
+        None,
+        description="A PEM file with the certificate authorities that may sign the broker's certificate. Without it: "
+        "those that this machine trusts",
     )
-    kafka_ssl_certfile: Path | None = Field(None, description="Our certificate, for brokers that ask for one")
-    kafka_ssl_keyfile: Path | None = Field(None, validate_default=True, description="Its private key")
-    kafka_ssl_password: SecretStr | None = Field(None, description="Of an encrypted private key")
+    kafka_ssl_certfile: Path | None = Field(
+        None, description="A PEM file with our own certificate, for brokers that ask for one"
+    )
+    kafka_ssl_keyfile: Path | None = Field(None, validate_default=True, description="A PEM file with its private key")
+    kafka_ssl_password: SecretStr | None = Field(
+        None, description="The password of the private key, if it is encrypted"
+    )
     kafka_ssl_check_hostname: bool = Field(
-        default=True, description="False takes a certificate of any host that was signed by one of the cafile"
+        default=True,
+        description="Whether the name in the broker's certificate must be its host. Without this check any broker "
+        "with a certificate of the authority is taken for yours",
     )
-    kafka_sasl_mechanism: Mechanism | None = Field(None, validate_default=True)
-    kafka_sasl_username: str | None = Field(None, validate_default=True)
-    kafka_sasl_password: SecretStr | None = Field(None, validate_default=True)
+    kafka_sasl_mechanism: Mechanism | None = Field(
+        None, validate_default=True, description="How user and password are told to the broker; needed with SASL"
+    )
+    kafka_sasl_username: str | None = Field(
+        None, validate_default=True, description="The user at the broker; needed with SASL"
+    )
+    kafka_sasl_password: SecretStr | None = Field(
+        None, validate_default=True, description="The user's password; needed with SASL"
+    )
 
     @field_validator("kafka_ssl_cafile", "kafka_ssl_certfile", "kafka_ssl_keyfile")
     @classmethod

@@ -1,0 +1,82 @@
+"""What is read, and how much at a time: the part of the settings for the topics and the consumer group."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import AwareDatetime, BaseModel, Field, SecretStr, field_validator
+
+from schemas.interaction import MAX_APP_CHARS
+
+
+class Connections(BaseModel):
+    """Where the two servers are. Nothing runs without them, so they have no default."""
+
+    database_url: SecretStr = Field(
+        description="The PostgreSQL database, as postgresql://user:password@host:5432/database"
+    )
+    kafka_bootstrap_servers: str = Field(
+        description="The Kafka brokers to ask first, as host:port, with commas between several"
+    )
+
+    @property
+    def database(self) -> str:
+        """The database's URL with its password, for those who connect. Never to be shown."""
+        return self.database_url.get_secret_value()
+
+    @field_validator("database_url")
+    @classmethod
+    def _postgres(cls, url: SecretStr) -> SecretStr:
+        scheme, _, rest = url.get_secret_value().partition("://")
+        if scheme not in {"postgresql", "postgres", "postgresql+psycopg"}:
+            message = "must begin with postgresql://"
+            raise ValueError(message)
+        return SecretStr(f"postgresql+psycopg://{rest}")
+
+
+class Intake(BaseModel):
+    """Which topics are read and written, and where reading begins."""
+
+    topic: str = Field("gasp.interactions.v1", description="The topic to which exchanges are logged")
+    dead_letter_topic: str = Field(
+        "gasp.dead-letters.v1", description="The topic for messages that can never be scored"
+    )
+    consumer_group: str = Field(
+        "gasp-audit",
+        description="The consumer group that workers share; labels are read in the group of this name with -labels "
+        "behind it",
+    )
+    first_start: Literal["earliest", "latest"] | AwareDatetime = Field(
+        "earliest",
+        description="Where to begin in a partition that was never read: at its first message, at its end, or at a time "
+        "such as 2026-11-30T00:00Z",
+    )
+    default_app: str = Field(
+        "default", pattern=r"\S", max_length=MAX_APP_CHARS, description="The app of messages that name none"
+    )
+    instance_id: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9._-]{1,200}$",
+        description="A name for this worker, different for each. It makes the worker a static member of the group: a "
+        "restart within GASP_SESSION_TIMEOUT_S then moves no partition",
+    )
+
+
+class BatchLimits(BaseModel):
+    """How much is read at a time, and how long a worker may be silent."""
+
+    max_message_bytes: int = Field(
+        4 * 1024 * 1024, ge=1024, description="A larger message is a dead letter; a larger review task is cut"
+    )
+    batch_messages: int = Field(16, ge=1, le=1000, description="Messages that are scored and stored together, at most")
+    batch_bytes: int = Field(
+        32 * 1024 * 1024, ge=1024, description="A batch has fewer messages if they are larger together"
+    )
+    session_timeout_s: float = Field(
+        30.0,
+        ge=1,
+        description="Kafka gives the partitions of a worker that is silent for so long to others",
+    )
+    max_poll_interval_s: float = Field(
+        300.0, ge=5, description="A worker that fetches nothing for so long leaves its group"
+    )
