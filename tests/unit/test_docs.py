@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -99,6 +100,16 @@ def test_every_setting_has_a_description_and_a_place_on_the_page() -> None:
         PREFIX + name.upper() for name in Settings.model_fields
     )
     assert all(len(entry.description) > 15 for entry in entries)
+
+
+def test_the_wings_stand_in_the_order_of_their_contract() -> None:
+    linted = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in linted if contract["type"] == "layers")
+    rows = re.findall(
+        r"^\| (`[a-z_/.`, ]+`) \|", text_of(ROOT / "ARCHITECTURE.md").split("from the roof down")[1], re.M
+    )
+    wings = [re.findall(r"`(\w+)", row) for row in rows]
+    assert wings[: len(layers)] == [re.findall(r"\w+", layer) for layer in layers]
 
 
 def test_the_readme_is_short_and_names_the_two_commands() -> None:
