@@ -14,7 +14,7 @@ from tests.benchmarks.calibration_traffic import Answers
 from worker.rules.calibration.labels import Floats, LabelledSentence, Population
 from worker.rules.calibration.recalibrate import InForce, Recalibration, recalibrate
 from worker.rules.policy import Objective, ReviewPolicy
-from worker.rules.selection import Pace, Reason, expected_weights, select
+from worker.rules.selection import Reason, SamplingBudget, expected_weights, select
 from worker.settings.detectors import GAP
 
 DAYS = 360
@@ -65,9 +65,9 @@ class App:
                 self.labelled.append(LabelledSentence(gap, found, one.probability, cluster, float(day)))
         self._look_ahead()
 
-    def _pace(self, issued: dict[Reason, int]) -> Pace:
+    def _pace(self, issued: dict[Reason, int]) -> SamplingBudget:
         flagged = DAILY_SENTENCES if self.method == "naive" else self.policy.flagged_budget
-        return Pace(
+        return SamplingBudget(
             flagged_budget=flagged,
             flagged_issued=issued[Reason.FLAGGED],
             expected_flagged=self.expected[0],

@@ -15,7 +15,7 @@ from tests.integration.store_examples import FLAG_BELOW, OTHER_IDENTITY, advance
 from tests.integration.test_store_retention import age
 from worker.commands.review import review
 from worker.errors import Stopped
-from worker.review.pacing import review_paces, usual_day
+from worker.review.usual_day import renew_usual_days, usual_day
 from worker.rules.allowance import Allowance, UsualDay
 from worker.rules.policy import DEFAULT_POLICY, Objective
 from worker.store.paces import Traffic
@@ -107,18 +107,18 @@ def test_the_newest_sentences_are_the_sample(store: Store, database_url: str) ->
 
 def test_the_job_brings_the_paces_of_every_app_and_scorer_up_to_date(store: Store, database_url: str) -> None:
     scorer_id, _ = prepared(store)
-    assert review_paces(store, threading.Event()) == ""
+    assert renew_usual_days(store, threading.Event()) == ""
     shop = settle_answers(store, "shop", 8)
     desk = settle_answers(store, "desk", 3, start=8)
     other_id, threshold = prepared(store, OTHER_IDENTITY)
     store.settle(other_id, [scored(11, "shop-0", [0.4, 0.5], threshold)], [advance(11, 12)])
-    assert review_paces(store, threading.Event()) == "3 paces"
+    assert renew_usual_days(store, threading.Event()) == "3 usual days"
     expected = [("desk", scorer_id, desk), ("shop", scorer_id, shop), ("shop", other_id, [0.4, 0.5])]
     for row, (app, judge, gaps) in zip(rows(database_url, PACES), expected, strict=True):
         usual = usual_day(np.array(gaps), float(len(gaps)), FLAG_BELOW)
         numbers = (usual.flagged, usual.sampled, usual.spread)
         assert tuple(row.values()) == (app, judge, *map(pytest.approx, numbers))
-    assert review_paces(store, threading.Event()) == "3 paces"
+    assert renew_usual_days(store, threading.Event()) == "3 usual days"
     assert len(rows(database_url, PACES)) == 3
 
 
@@ -127,7 +127,7 @@ def test_the_job_leaves_off_when_it_is_told_to(store: Store) -> None:
     stop = threading.Event()
     stop.set()
     with pytest.raises(Stopped):
-        review_paces(store, stop)
+        renew_usual_days(store, stop)
 
 
 # --- the command ---

@@ -39,7 +39,7 @@ from worker.rules.allowance import UsualDay
 from worker.rules.calibration.curve import Curve
 from worker.rules.policy import DEFAULT_POLICY, ReviewPolicy
 from worker.rules.records import Record
-from worker.rules.selection import Pace, Reason, Selection, select
+from worker.rules.selection import Reason, SamplingBudget, Selection, select
 from worker.rules.settlement import Outcome, Settled
 from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
@@ -224,7 +224,7 @@ def policy(app: str | None = "museums", **changes: Any) -> ReviewPolicy:
     return replace(DEFAULT_POLICY, app=app, **changes)
 
 
-def expected_selections(url: str, pace: Pace) -> list[tuple[int, Selection]]:
+def expected_selections(url: str, budget: SamplingBudget) -> list[tuple[int, Selection]]:
     """Draw again: what each answer must have become, in the order of settling."""
     scores = """
         SELECT array_agg(s.score ORDER BY s.sentence_index) AS gaps
@@ -234,15 +234,15 @@ def expected_selections(url: str, pace: Pace) -> list[tuple[int, Selection]]:
     draws = random.Random(DRAWS)
     found = []
     for number, row in enumerate(rows(url, scores)):
-        selection = select(row["gaps"], FLAG_BELOW, pace, draws.random())
+        selection = select(row["gaps"], FLAG_BELOW, budget, draws.random())
         if selection is None:
             continue
         found.append((number, selection))
         reasons = [one.reason for one in selection.sentences]
-        pace = replace(
-            pace,
-            flagged_issued=pace.flagged_issued + reasons.count(Reason.FLAGGED),
-            sampled_issued=pace.sampled_issued + reasons.count(Reason.SAMPLED),
+        budget = replace(
+            budget,
+            flagged_issued=budget.flagged_issued + reasons.count(Reason.FLAGGED),
+            sampled_issued=budget.sampled_issued + reasons.count(Reason.SAMPLED),
         )
     return found
 
@@ -261,7 +261,9 @@ def test_the_budget_is_kept_and_each_stored_probability_is_the_one_that_was_draw
     assert 30 <= by_reason["flagged"] <= 60
     assert 20 <= by_reason["sampled"] <= 40
 
-    expected = expected_selections(database_url, Pace(60, 0, usual.flagged, 40, 0, usual.sampled, usual.spread))
+    expected = expected_selections(
+        database_url, SamplingBudget(60, 0, usual.flagged, 40, 0, usual.sampled, usual.spread)
+    )
     tasks = rows(database_url, TASKS)
     assert [(row["interaction_id"], row["reason"], row["probability"]) for row in tasks] == [
         (f"museum-{number}", selection.reason, selection.probability) for number, selection in expected

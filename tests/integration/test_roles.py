@@ -33,7 +33,7 @@ from tests.integration.store_examples import (
 from worker.embedded.databases import create_database, drop_database, psql_command
 from worker.embedded.programs import run
 from worker.jobs.retention import apply_retention
-from worker.review.pacing import review_paces
+from worker.review.usual_day import renew_usual_days
 from worker.rules.opinion import Opinion, OpinionLabel
 from worker.rules.policy import DEFAULT_POLICY
 from worker.rules.verdict import judge
@@ -279,7 +279,7 @@ def keep_up(store: Store, owner: str) -> None:
         store.end_run("retention", due, failed=False, detail=None)
     assert store.prune_runs(30) == 1
     assert store.reap_leases() == 0
-    assert review_paces(store, threading.Event()) == "2 paces"
+    assert renew_usual_days(store, threading.Event()) == "2 usual days"
     assert store.ensure_weeks(ahead_days=40) > 0
     age(owner)
     assert store.overdue().weekly_tables > 0

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.unit.test_judge import DEFAULT
-from worker.review.pacing import LEAST_SPREAD_NATS, usual_day
+from worker.review.usual_day import LEAST_SPREAD, usual_day
 from worker.rules.allowance import Allowance, UsualDay
 from worker.rules.chooser import Chooser
 from worker.rules.policy import DEFAULT_POLICY
-from worker.rules.selection import LEAST_DENSITY, Pace, Reason, select
+from worker.rules.selection import LEAST_DENSITY, Reason, SamplingBudget, select
 from worker.rules.verdict import judge
 
 POLICY = replace(DEFAULT_POLICY, daily_sentences=10, sampled_share=0.4, reviewers=2)
@@ -21,15 +21,15 @@ SCORES = (-2.0, 0.31)
 
 
 def test_the_budget_is_split_by_the_policy_and_traffic_is_only_used_once_it_is_known() -> None:
-    assert Allowance(POLICY, None, 2, 1).pace == Pace(6, 2, None, 4, 1, None)
-    assert Allowance(POLICY, UsualDay(30.0, 200.0, 0.7)).pace == Pace(6, 0, 30.0, 4, 0, 200.0, 0.7)
+    assert Allowance(POLICY, None, 2, 1).budget == SamplingBudget(6, 2, None, 4, 1, None)
+    assert Allowance(POLICY, UsualDay(30.0, 200.0, 0.7)).budget == SamplingBudget(6, 0, 30.0, 4, 0, 200.0, 0.7)
 
 
 def test_what_a_batch_asks_counts_for_the_answers_that_follow() -> None:
     chooser = Chooser({"bot": Allowance(POLICY)}, lambda: 0.0)
     verdicts = [chooser.chosen("bot", judge(SCORES, DEFAULT)) for _ in range(8)]
-    paces = [Pace(6, issued, None, 4, issued, None) for issued in range(8)]
-    assert [one.selection for one in verdicts] == [select(SCORES, DEFAULT.flag_below, pace, 0.0) for pace in paces]
+    paces = [SamplingBudget(6, issued, None, 4, issued, None) for issued in range(8)]
+    assert [one.selection for one in verdicts] == [select(SCORES, DEFAULT.flag_below, budget, 0.0) for budget in paces]
     likely = [one.selection.probability for one in verdicts if one.selection]
     assert likely[0] == 1.0 > likely[-1]
     assert {one.reviewers for one in verdicts} == {2}
@@ -55,4 +55,4 @@ def test_a_usual_day_is_the_sample_scaled_to_the_traffic_of_a_day() -> None:
 
 
 def test_scores_that_do_not_differ_still_have_a_spread() -> None:
-    assert usual_day(np.full(3, 0.7), 3.0, 0.1).spread == LEAST_SPREAD_NATS
+    assert usual_day(np.full(3, 0.7), 3.0, 0.1).spread == LEAST_SPREAD

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worker.rules.policy import DEFAULT_POLICY, Objective
-from worker.rules.selection import Pace, Reason, expected_weights, select, selection_probabilities
+from worker.rules.selection import Reason, SamplingBudget, expected_weights, select, selection_probabilities
 
-PACE = Pace(30, 0, 60.0, 20, 0, 100.0, spread=0.5)
+PACE = SamplingBudget(30, 0, 60.0, 20, 0, 100.0, spread=0.5)
 GAPS = st.floats(-5, 8)
 PACES = st.builds(
-    Pace,
+    SamplingBudget,
     st.integers(1, 100),
     st.integers(0, 300),
     st.none() | st.floats(0, 1e5),
@@ -58,10 +58,10 @@ def test_no_budget_of_a_kind_asks_for_none_of_that_kind() -> None:
 
 @given(st.lists(GAPS, min_size=1, max_size=20), GAPS, PACES)
 def test_probabilities_lie_above_zero_and_a_lower_gap_of_a_kind_is_never_less_likely(
-    gaps: list[float], flag_below: float, pace: Pace
+    gaps: list[float], flag_below: float, budget: SamplingBudget
 ) -> None:
     ordered = sorted(gaps)
-    probabilities = selection_probabilities(ordered, flag_below, pace)
+    probabilities = selection_probabilities(ordered, flag_below, budget)
     for kind in (True, False):
         some = [
             p for gap, p in zip(ordered, probabilities, strict=True) if p is not None and (gap < flag_below) is kind
@@ -72,11 +72,11 @@ def test_probabilities_lie_above_zero_and_a_lower_gap_of_a_kind_is_never_less_li
 
 @given(st.lists(st.none() | GAPS, max_size=12), GAPS, PACES, st.floats(0, 1, exclude_max=True))
 def test_exactly_the_sentences_more_likely_than_the_number_are_asked(
-    gaps: list[float | None], flag_below: float, pace: Pace, uniform: float
+    gaps: list[float | None], flag_below: float, budget: SamplingBudget, uniform: float
 ) -> None:
-    probabilities = selection_probabilities(gaps, flag_below, pace)
+    probabilities = selection_probabilities(gaps, flag_below, budget)
     due = {index for index, p in enumerate(probabilities) if p is not None and uniform < p}
-    chosen = select(gaps, flag_below, pace, uniform)
+    chosen = select(gaps, flag_below, budget, uniform)
     if chosen is None:
         assert not due
         return
@@ -87,13 +87,13 @@ def test_exactly_the_sentences_more_likely_than_the_number_are_asked(
 
 def test_weighting_by_the_stored_probability_gives_the_traffic_back_whatever_the_budget_does() -> None:
     rng = np.random.default_rng(3)
-    start = Pace(12, 0, 24.0, 12, 0, 24.0)
+    start = SamplingBudget(12, 0, 24.0, 12, 0, 24.0)
     totals = []
     for _ in range(400):
         issued, total = [0, 0], 0.0
         for gaps in rng.gamma(2, 0.3, (40, 5)):
-            pace = replace(start, flagged_issued=issued[0], sampled_issued=issued[1])
-            chosen = select(gaps.tolist(), 0.3, pace, rng.random())
+            budget = replace(start, flagged_issued=issued[0], sampled_issued=issued[1])
+            chosen = select(gaps.tolist(), 0.3, budget, rng.random())
             for one in chosen.sentences if chosen else ():
                 issued[one.reason is Reason.SAMPLED] += 1
                 total += 1 / one.probability
@@ -109,8 +109,8 @@ def test_expected_weights_let_a_usual_day_spend_most_of_its_budget_and_no_more()
     flagged, sampled = expected_weights(day.ravel(), 0.3, 0.5)
     issued = [0, 0]
     for gaps in day:
-        pace = Pace(60, issued[0], flagged, 40, issued[1], sampled, 0.5)
-        chosen = select(gaps.tolist(), 0.3, pace, rng.random())
+        budget = SamplingBudget(60, issued[0], flagged, 40, issued[1], sampled, 0.5)
+        chosen = select(gaps.tolist(), 0.3, budget, rng.random())
         for one in chosen.sentences if chosen else ():
             issued[one.reason is Reason.SAMPLED] += 1
     assert 0.6 * 60 < issued[0] < 1.1 * 60

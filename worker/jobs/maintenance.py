@@ -9,7 +9,7 @@ from datetime import time
 from worker.jobs.due_times import ScheduledJob, daily, every
 from worker.jobs.recalibration import SCHEDULE, recalibrations
 from worker.jobs.retention import Removal, apply_retention, describe_removal
-from worker.review.pacing import review_paces
+from worker.review.usual_day import renew_usual_days
 from worker.store.retention import Overdue
 from worker.store.store import Store
 
@@ -56,7 +56,7 @@ JOBS = (
     ScheduledJob("reap_leases", every(10), reap_leases),
     ScheduledJob("settle_early_labels", every(60), settle_early_labels),
     ScheduledJob("ensure_weeks", daily(time(2, 10)), ensure_weeks),
-    ScheduledJob("review_paces", every(3600), review_paces),
+    ScheduledJob("review_paces", every(3600), renew_usual_days),
     ScheduledJob("retention", daily(time(3, 10)), retention),
     ScheduledJob("prune_runs", daily(time(4, 10)), prune_runs),
     ScheduledJob("recalibrate", daily(time(5, 10)), recalibrate),

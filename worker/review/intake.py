@@ -12,15 +12,12 @@ from schemas.reject_reason import RejectReason
 from schemas.review_label import ReviewLabel
 from worker.ingest.booking import Booking
 from worker.ingest.dead_letters import DeadLetters
-from worker.rules.label_settlement import LabelSettlement
+from worker.rules.label_settlement import NO_LABEL, LabelSettlement
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled
 from worker.runtime.metrics import Metrics, Stage
 from worker.runtime.retry import RetryPolicy
 from worker.store.store import Store
-
-NO_LABEL = "no_label"
-"""The reason of a record that is about something else: a skipped annotation, another event of the tool."""
 
 log = structlog.get_logger(__name__)
 

@@ -12,13 +12,12 @@ from schemas.label_reading import Reading, read_label_row
 from schemas.reject_reason import RejectReason
 from schemas.review_label import ReviewLabel
 from worker.review.label_file import FileRow
+from worker.rules.label_settlement import NO_LABEL
 from worker.store.errors import StoreRejected
 from worker.store.labels import LabelOutcome
 from worker.store.store import Store
 
 BATCH_LABELS = 500
-NO_LABEL = "no_label"
-"""The outcome of a row that says nothing: its label is blank, its annotation was skipped."""
 REJECTED = "rejected"
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import structlog
 from pydantic import SecretStr
 
 from worker.review.relay import Relay, RelayPolicy, TaskMessage
+from worker.runtime.retry import pause_s
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.settings.channels import WEBHOOK
@@ -127,7 +127,7 @@ class WebhookRelay(Relay):
         elif not reply.may_heal or event.attempts >= self.max_attempts:
             self._fail(event, reply.reason)
         else:
-            pause = pause_s(event.attempts) if reply.after_s is None else min(reply.after_s, LONGEST_PAUSE_S)
+            pause = min(_pause_s(event.attempts) if reply.after_s is None else reply.after_s, LONGEST_PAUSE_S)
             self._store.retry_job(event, reply.reason, pause)
             log.warning("webhook_retried", **self._facts(event), attempts=event.attempts, reason=reply.reason)
 
@@ -149,10 +149,8 @@ def retry_after_s(value: str) -> float | None:
     return max(0.0, (until - datetime.now(UTC)).total_seconds()) if until.tzinfo else None
 
 
-def pause_s(attempts: int) -> float:
-    """Seconds before the attempt behind these: doubling, an hour at most, between half and the whole of it."""
-    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(attempts - 1, 16))
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+def _pause_s(attempts: int) -> float:
+    return pause_s(attempts - 1, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
 
 
 def _required(secret: SecretStr | None) -> str:

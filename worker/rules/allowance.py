@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from worker.rules.policy import ReviewPolicy
-from worker.rules.selection import Pace, Reason, Selection
+from worker.rules.selection import Reason, SamplingBudget, Selection
 
 
 @dataclass(frozen=True, slots=True)
 class UsualDay:
-    """An app's traffic: the sums of ``expected_weights`` over a day, and the spread of its scores in nats, above 0."""
+    """An app's traffic: the sums of ``expected_weights`` over a day, and the spread of its scores, above 0."""
 
     flagged: float
     sampled: float
@@ -28,9 +28,9 @@ class Allowance:
     sampled_issued: int = 0
 
     @property
-    def pace(self) -> Pace:
+    def budget(self) -> SamplingBudget:
         """How fast what is left of the day's budget may be spent."""
-        pace = Pace(
+        budget = SamplingBudget(
             flagged_budget=self.policy.flagged_budget,
             flagged_issued=self.flagged_issued,
             expected_flagged=None,
@@ -39,9 +39,9 @@ class Allowance:
             expected_sampled=None,
         )
         if self.usual is None:
-            return pace
+            return budget
         return replace(
-            pace,
+            budget,
             expected_flagged=self.usual.flagged,
             expected_sampled=self.usual.sampled,
             spread=self.usual.spread,

@@ -23,7 +23,7 @@ class Chooser:
     def chosen(self, app: str, verdict: Verdict) -> Verdict:
         """The verdict with its selection, if people are to be asked. Raises KeyError for an app without allowance."""
         allowance = self._allowances[app]
-        selection = select(verdict.scores, verdict.threshold.flag_below, allowance.pace, self._uniform())
+        selection = select(verdict.scores, verdict.threshold.flag_below, allowance.budget, self._uniform())
         if selection is None:
             return verdict
         self._allowances[app] = allowance.after(selection)

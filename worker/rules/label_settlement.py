@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from schemas.review_label import ReviewLabel
 from worker.rules.settlement import Settlement
 
+# The outcome of what says nothing: a blank label, a skipped annotation, another event of the tool.
+NO_LABEL = "no_label"
+
 
 @dataclass(frozen=True, slots=True)
 class LabelSettlement(Settlement):

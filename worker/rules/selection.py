@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 # much rarer an unsupported one is there, which gives the narrowest bounds for a number of reviews.
 LEAST_DENSITY = 0.4
 # Before anything is known of an app's traffic.
-FIRST_PACE_FLAGGED = 1.0
-FIRST_PACE_SAMPLED = 0.05
+FIRST_RATE_FLAGGED = 1.0
+FIRST_RATE_SAMPLED = 0.05
 # How quickly probabilities fall beyond half of the day's budget, and how far. Never to zero, because nobody speaks for
 # what cannot be asked; ten times the usual traffic spends twice the budget.
 EASING = 3.0
@@ -37,8 +37,8 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How fast an app's budget may be spent. Budgets and issued are sentences of the UTC day; ``spread`` is in nats.
+class SamplingBudget:
+    """What an app's sampling rate follows from. Budgets and issued are sentences of the UTC day; ``spread`` of scores.
 
     ``expected_flagged`` and ``expected_sampled`` are the sums of ``expected_weights`` over a usual day, None before
     there was one.
@@ -75,28 +75,32 @@ class Selection:
 class _Rate:
     """How a weight becomes a probability, on a usual day and with what is left of the budget."""
 
-    pace: float
+    rate: float
     remaining: float
 
     def probability(self, weight: float) -> float:
-        return min(1.0, self.pace * weight) * self.remaining
+        return min(1.0, self.rate * weight) * self.remaining
 
 
-def selection_probabilities(scores: Sequence[float | None], flag_below: float, pace: Pace) -> tuple[float | None, ...]:
+def selection_probabilities(
+    scores: Sequence[float | None], flag_below: float, budget: SamplingBudget
+) -> tuple[float | None, ...]:
     """How likely each sentence is to be asked about, in [0, 1]; None where it has no score, 0 where no budget is."""
-    flagged = _rate(pace.flagged_budget, pace.flagged_issued, pace.expected_flagged, FIRST_PACE_FLAGGED)
-    sampled = _rate(pace.sampled_budget, pace.sampled_issued, pace.expected_sampled, FIRST_PACE_SAMPLED)
+    flagged = _rate(budget.flagged_budget, budget.flagged_issued, budget.expected_flagged, FIRST_RATE_FLAGGED)
+    sampled = _rate(budget.sampled_budget, budget.sampled_issued, budget.expected_sampled, FIRST_RATE_SAMPLED)
     return tuple(
-        None if score is None else _probability(score, flag_below, pace.spread, flagged, sampled) for score in scores
+        None if score is None else _probability(score, flag_below, budget.spread, flagged, sampled) for score in scores
     )
 
 
-def select(scores: Sequence[float | None], flag_below: float, pace: Pace, uniform: float) -> Selection | None:
+def select(
+    scores: Sequence[float | None], flag_below: float, budget: SamplingBudget, uniform: float
+) -> Selection | None:
     """The task for an answer whose sentences score ``scores``, if one is due; ``uniform`` is drawn anew from [0, 1)."""
     chosen = tuple(
         Selected(index, probability, Reason.FLAGGED if score < flag_below else Reason.SAMPLED)
         for index, (score, probability) in enumerate(
-            zip(scores, selection_probabilities(scores, flag_below, pace), strict=True)
+            zip(scores, selection_probabilities(scores, flag_below, budget), strict=True)
         )
         if score is not None and probability is not None and uniform < probability
     )
@@ -116,16 +120,16 @@ def expected_weights(scores: NDArray[np.float64], flag_below: float, spread: flo
 
 
 def _rate(budget: int, issued: int, expected: float | None, first: float) -> _Rate:
-    """The pace that would spend the budget on a usual day, eased once half of it is spent.
+    """The rate that would spend the budget on a usual day, eased once half of it is spent.
 
     A stop at the budget would leave the rest of the day to a few labels of enormous weight, and easing from the start
     would vary the weights more for the same number of reviews. A usual day spends four fifths of the budget.
     """
     if budget <= 0:
         return _Rate(0.0, 0.0)
-    pace = first if expected is None else min(1.0, budget / max(expected, 1e-9))
+    rate = first if expected is None else min(1.0, budget / max(expected, 1e-9))
     remaining = math.exp(-EASING * (issued / budget - 0.5))
-    return _Rate(pace, min(1.0, max(LEAST_REMAINING, remaining)))
+    return _Rate(rate, min(1.0, max(LEAST_REMAINING, remaining)))
 
 
 def _probability(score: float, flag_below: float, spread: float, flagged: _Rate, sampled: _Rate) -> float:

@@ -66,7 +66,11 @@ class RetryPolicy:
                 return result
 
 
-def pause_s(attempt: int) -> float:
-    """Seconds before try ``attempt`` + 1: doubling, at most LONGEST_PAUSE_S, between half and the whole of it."""
-    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(attempt, 16))
-    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+def pause_s(attempt: int, *, first_s: float | None = None, longest_s: float | None = None) -> float:
+    """Seconds before try ``attempt`` + 1: doubling from ``first_s`` to ``longest_s``, between half and the whole of it.
+
+    None: as for what was away (FIRST_PAUSE_S, LONGEST_PAUSE_S).
+    """
+    first = FIRST_PAUSE_S if first_s is None else first_s
+    whole = min(LONGEST_PAUSE_S if longest_s is None else longest_s, first * 2.0 ** min(attempt, 16))
+    return whole * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret

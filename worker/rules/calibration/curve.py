@@ -34,7 +34,7 @@ class Curve:
             raise ValueError("the probabilities of a curve lie in [0, 1]")
 
     def probability(self, score: float) -> float:
-        """How likely a sentence of that score (nats) is unsupported."""
+        """How likely a sentence of that score is unsupported."""
         return float(np.interp(score, self.scores, self.probabilities))
 
     def over(self, scores: Floats) -> Floats:

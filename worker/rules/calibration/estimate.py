@@ -17,7 +17,7 @@ from worker.rules.calibration.labels import Booleans, Codes, Floats, Sample
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """One entry per threshold (nats, rising). ``flagged_share`` is counted in the traffic, which needs no labels.
+    """One entry per threshold (a score, rising). ``flagged_share`` is counted in the traffic, which needs no labels.
 
     ``missed`` is the share of the unflagged sentences that is unsupported.
     """

@@ -17,7 +17,7 @@ Codes = NDArray[np.intp]
 class LabelledSentence:
     """One sentence that people judged.
 
-    ``score`` in nats, ``probability`` in (0, 1] of having been asked about, ``cluster`` the interaction it belongs to,
+    ``score`` of the detector, ``probability`` in (0, 1] of having been asked, ``cluster`` the interaction it is of,
     ``labelled_at`` in seconds since any one moment. Partly supported counts as unsupported, and what is no claim as
     supported: a flag on it is a wasted review.
     """
@@ -31,7 +31,7 @@ class LabelledSentence:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """The app's traffic, unlabelled: all scores of its sentences or a random sample of them, in nats.
+    """The app's traffic, unlabelled: all scores of its sentences or a random sample of them.
 
     ``lowest`` has the lowest score of each answer.
     """

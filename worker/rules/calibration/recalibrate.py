@@ -37,7 +37,7 @@ class CalibrationOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The bounds that judge at present, in nats, and the curve that gives probabilities; None if there is none yet."""
+    """The bounds in force, as scores, and the curve that gives probabilities; None if there is none yet."""
 
     flag_below: float
     attribute_below: float

@@ -15,25 +15,25 @@ from worker.store.store import Store
 
 SCORES_AT_MOST = 20_000
 # So that an app whose scores hardly differ still has sentences near its threshold.
-LEAST_SPREAD_NATS = 0.05
+LEAST_SPREAD = 0.05
 
 
-def review_paces(store: Store, stop: threading.Event) -> str:
+def renew_usual_days(store: Store, stop: threading.Event) -> str:
     """Bring the usual day of every app and scorer up to date."""
-    done = sum(_pace_app(store, app, stop) for app in store.apps())
-    return f"{done} paces" if done else ""
+    done = sum(_renew_app(store, app, stop) for app in store.apps())
+    return f"{done} usual days" if done else ""
 
 
 def usual_day(scores: NDArray[np.float64], sentences_a_day: float, flag_below: float) -> UsualDay:
-    """What a day holds, from a sample of its scores in nats, at least one. The spread is their interquartile range."""
+    """What a day holds, from a sample of its scores, at least one. The spread is their interquartile range."""
     lower, upper = np.percentile(scores, [25, 75])
-    spread = max(float(upper - lower), LEAST_SPREAD_NATS)
+    spread = max(float(upper - lower), LEAST_SPREAD)
     flagged, sampled = expected_weights(scores, flag_below, spread)
     days = len(scores) / sentences_a_day
     return UsualDay(flagged / days, sampled / days, spread)
 
 
-def _pace_app(store: Store, app: str, stop: threading.Event) -> int:
+def _renew_app(store: Store, app: str, stop: threading.Event) -> int:
     """How many scorers judged the app's answers lately."""
     found = store.review_traffic(app)
     for traffic in found:
