@@ -113,12 +113,12 @@ class BrokerAdmin:
             ends=_by_partition(ends),
         )
 
-    def offsets_since(self, topic: str, moment: datetime) -> dict[int, int]:
-        """The first offset of each partition whose record is not older than ``moment``; a partition may have none.
+    def offsets_since(self, topic: str, since: datetime) -> dict[int, int]:
+        """The first offset of each partition whose record is not older than ``since``; a partition may have none.
 
         Raises TopicMissing.
         """
-        since_ms = int(moment.timestamp() * 1000)
+        since_ms = int(since.timestamp() * 1000)
         asked = {TopicPartition(topic, partition): since_ms for partition in self.topic_partitions(topic)}
         with self._asking(f"cannot ask for the offsets of topic {topic} by time") as consumer:
             found = consumer.offsets_for_times(asked, self._timeout_ms)

@@ -170,10 +170,10 @@ class RecordSource:
         with BrokerAdmin(self._bootstrap, security=self._security) as admin:
             return admin.extent(self.topic)
 
-    def offsets_since(self, moment: datetime) -> dict[int, int]:
-        """The first offset of each partition that is not older than ``moment``, where there is one. Raises as above."""
+    def offsets_since(self, since: datetime) -> dict[int, int]:
+        """The first offset of each partition that is not older than ``since``, where there is one. Raises as above."""
         with BrokerAdmin(self._bootstrap, security=self._security) as admin:
-            return admin.offsets_since(self.topic, moment)
+            return admin.offsets_since(self.topic, since)
 
     def end_offsets(self) -> dict[int, int]:
         """The offset after the last record of each of our partitions, as of now. Raises BrokerUnavailable."""

@@ -12,7 +12,7 @@ from worker.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionStatus:
+class PartitionLag:
     """One partition; ``next_offset`` is None as long as no worker has owned it."""
 
     partition: int
@@ -30,7 +30,7 @@ class Status:
     """
 
     topic: str
-    partitions: tuple[PartitionStatus, ...]
+    partitions: tuple[PartitionLag, ...]
     outcomes: dict[str, int]
     attribution: dict[str, int]
     rescoring: dict[str, int]
@@ -65,6 +65,6 @@ def read_status(settings: Settings, store: Store) -> Status:
     )
 
 
-def _partition(partition: int, next_offset: int | None, beginning: int, end: int) -> PartitionStatus:
+def _partition(partition: int, next_offset: int | None, beginning: int, end: int) -> PartitionLag:
     reached = beginning if next_offset is None else next_offset
-    return PartitionStatus(partition, next_offset, end, max(0, end - reached))
+    return PartitionLag(partition, next_offset, end, max(0, end - reached))

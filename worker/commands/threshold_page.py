@@ -26,7 +26,7 @@ def version_line(version: Version) -> str:
     """One version; a star marks the one in force."""
     star = "*" if version.is_active else " "
     bounds = f"flag below {version.flag_below:<8.4g} attribute below {version.attribute_below:<8.4g}"
-    told = f"{version.learned_from}, {_moment(version.created_at)}, scorer {version.scorer_id}"
+    told = f"{version.learned_from}, {_time(version.created_at)}, scorer {version.scorer_id}"
     return f"{star} {version.id:>4}  {visible(version.name):<24} {bounds} {told}  {visible(version.note or '')}"
 
 
@@ -55,7 +55,7 @@ def activation_line(entered: Activation) -> str:
     what = "the default again, instead of " if entered.reason == "withdrawn" else ""
     bound = f"flag below {version.flag_below:.4g}"
     by = f"{entered.reason} by {visible(entered.activated_by)}"
-    return f"{_moment(entered.activated_at)}  {what}{visible(version.name)} (id {version.id}, {bound})  {by}"
+    return f"{_time(entered.activated_at)}  {what}{visible(version.name)} (id {version.id}, {bound})  {by}"
 
 
 def activation_facts(entered: Activation) -> Facts:
@@ -145,5 +145,5 @@ def _counts(found: Preview) -> Facts:
     }
 
 
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"
+def _time(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M} UTC"

@@ -23,7 +23,7 @@ def letter_line(found: Letter | Stranger) -> str:
         return f"{_stretch(found):>9}  no dead letter: {visible(found.problem)}"
     facts = found.facts
     return (
-        f"{_short(found.place):>9}  {_moment(facts.rejected_at):<20}  {facts.reason:<20}  {facts.size_bytes:>9}  "
+        f"{_short(found.place):>9}  {_time(facts.rejected_at):<20}  {facts.reason:<20}  {facts.size_bytes:>9}  "
         f"{_value_state(found):<9}  {found.replays:>7}  {_named(original_place(found))}: {visible(facts.detail)}"
     )
 
@@ -41,7 +41,7 @@ def summary_lines(kinds: Sequence[tuple[LetterKind, Count]], strangers: int) -> 
     if kinds:
         yield SUMMARY_HEAD
     for (reason, detail), count in kinds:
-        times = f"{_moment(count.first):<20}  {_moment(count.last):<20}"
+        times = f"{_time(count.first):<20}  {_time(count.last):<20}"
         yield f"{count.letters:>9}  {times}  {_short(count.example):>9}  {reason}: {visible(detail)}"
     if strangers:
         yield f"{strangers:>9}  no dead letters"
@@ -127,8 +127,8 @@ def _stretch(stranger: Stranger) -> str:
     return f"{stranger.partition}:{stranger.offset}{last}"
 
 
-def _moment(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _time(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _json(facts: dict[str, object]) -> str:

@@ -43,12 +43,12 @@ def summarize(found: Iterable[Letter | Stranger]) -> tuple[list[tuple[LetterKind
 
 
 def _count(letter: Letter, counts: dict[LetterKind, Count]) -> None:
-    moment = letter.facts.rejected_at
-    count = counts.setdefault(_kind(letter, counts), Count(0, moment, moment, letter.place))
+    rejected_at = letter.facts.rejected_at
+    count = counts.setdefault(_kind(letter, counts), Count(0, rejected_at, rejected_at, letter.place))
     count.letters += 1
-    count.first = min(count.first, moment)
-    if moment >= count.last:
-        count.last, count.example = moment, letter.place
+    count.first = min(count.first, rejected_at)
+    if rejected_at >= count.last:
+        count.last, count.example = rejected_at, letter.place
 
 
 def _kind(letter: Letter, counts: Mapping[LetterKind, Count]) -> LetterKind:

@@ -15,21 +15,21 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A tick every ``period_s`` seconds, the first of them ``offset_s`` seconds after the epoch."""
+    """Due every ``period_s`` seconds, for the first time ``offset_s`` seconds after the epoch."""
 
     period_s: int
     offset_s: int = 0
 
     def latest(self, now: datetime) -> datetime:
-        """The last tick that is not after ``now``, which may be in any zone; in UTC."""
+        """The last due time that is not after ``now``, which may be in any zone; in UTC."""
         since_first = (now - _EPOCH) - timedelta(seconds=self.offset_s)
-        ticks = since_first // timedelta(seconds=self.period_s)
-        return _EPOCH + timedelta(seconds=self.offset_s + ticks * self.period_s)
+        periods = since_first // timedelta(seconds=self.period_s)
+        return _EPOCH + timedelta(seconds=self.offset_s + periods * self.period_s)
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledJob:
-    """Something that is done once per tick, whatever the number of workers.
+    """Something that is done once per due time, whatever the number of workers.
 
     ``work`` says in a few words what it did, or nothing, and never quotes a message. It leaves off with Stopped soon
     after the event is set. It may be ended at any point and must be safe to run again.
@@ -41,10 +41,10 @@ class ScheduledJob:
 
 
 def every(seconds: int) -> Schedule:
-    """Ticks that are so many seconds apart."""
+    """Due times that are so many seconds apart."""
     return Schedule(seconds)
 
 
 def daily(at: time) -> Schedule:
-    """A tick a day at a time in UTC."""
+    """Due once a day, at a time in UTC."""
     return Schedule(_DAY_S, (at.hour * 60 + at.minute) * 60 + at.second)

@@ -1,4 +1,4 @@
-"""Runs the scheduled jobs: APScheduler wakes them, and who enters a tick in Postgres first runs it."""
+"""Runs the scheduled jobs: APScheduler wakes them, and who enters a due time in Postgres first runs it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def utc_now() -> datetime:
 def scheduled_jobs(store: Store, owner: str, jobs: Sequence[ScheduledJob] = JOBS) -> Iterator[None]:
     """Run the jobs until the context is left, which waits for those at work to leave off.
 
-    ``owner`` names this process in the rows of the runs. Ticks that went by while nobody was there are caught up with
-    one run, that of the latest.
+    ``owner`` names this process in the rows of the runs. Due times that went by while nobody was there are caught up
+    with one run, that of the latest.
     """
     runner = Runner(store, owner)
     scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
     for job in jobs:
-        # Twice per tick, so that a wake that is a little late meets every tick all the same.
+        # Twice per period, so that a wake that is a little late meets every due time all the same.
         nap_s = min(job.schedule.period_s / 2, LONGEST_NAP_S)
         scheduler.add_job(runner.wake, "interval", args=[job], seconds=nap_s, id=job.name, next_run_time=utc_now())
     scheduler.start()
@@ -58,29 +58,29 @@ class Runner:
         self._store = store
         self._owner = owner
         self._clock = clock
-        self._settled: dict[str, datetime] = {}
+        self._seen: dict[str, datetime] = {}
         self.stop = threading.Event()
 
     def wake(self, job: ScheduledJob) -> None:
-        """Run the job's latest tick unless it was run. A fault of the database leaves it for the next wake."""
-        tick = job.schedule.latest(self._clock())
-        if self._settled.get(job.name) == tick or self.stop.is_set():
+        """Run the job for its latest due time, once. A fault of the database leaves it for the next wake."""
+        due = job.schedule.latest(self._clock())
+        if self._seen.get(job.name) == due or self.stop.is_set():
             return
         try:
-            ours = self._store.claim_run(job.name, tick, self._owner)
+            ours = self._store.claim_run(job.name, due, self._owner)
         except StoreError as error:
             log.warning("job_postponed", job=job.name, error=str(error))
             return
-        self._settled[job.name] = tick
+        self._seen[job.name] = due
         if ours:
-            self._run(job, tick)
+            self._run(job, due)
 
-    def _run(self, job: ScheduledJob, tick: datetime) -> None:
+    def _run(self, job: ScheduledJob, due: datetime) -> None:
         started = time.monotonic()
         failed, detail = self._outcome(job)
         seconds = round(time.monotonic() - started, 3)
         try:
-            self._store.end_run(job.name, tick, failed=failed, detail=detail or None)
+            self._store.end_run(job.name, due, failed=failed, detail=detail or None)
         except StoreError as error:
             log.warning("job_end_not_booked", job=job.name, error=str(error))
         if failed:

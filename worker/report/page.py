@@ -71,7 +71,7 @@ def _header(title: str, contents: Contents) -> str:
     subject, threshold = contents.subject, contents.threshold
     return (
         f"<header><h1>{escape(title)}</h1>"
-        f"<p>{_moment(subject.since)} to {_moment(subject.until)} UTC · scorer {escape(contents.scorer)}</p>"
+        f"<p>{_time(subject.since)} to {_time(subject.until)} UTC · scorer {escape(contents.scorer)}</p>"
         f"<p>Threshold in force: {escape(threshold.name)} ({escape(threshold.learned_from)}): "
         f"flagged below {threshold.flag_below:.3f}, attributed below {threshold.attribute_below:.3f}</p>"
         "</header>"
@@ -188,8 +188,8 @@ def _changes(changes: Sequence[Change]) -> str:
     heads = ("in force from", "until", "version", "flag below", "attribute below", "reason", "by", "note")
     rows = (
         (
-            _moment(one.time),
-            "now" if one.until is None else _moment(one.until),
+            _time(one.time),
+            "now" if one.until is None else _time(one.until),
             one.threshold_version,
             f"{one.flag_below:.3f}",
             f"{one.attribute_below:.3f}",
@@ -207,7 +207,7 @@ def _runs(runs: Sequence[Run]) -> str:
     heads = ("time", "outcome", "reason", "version", "labels", "unsupported", "score drift", "recall", "precision")
     rows = (
         (
-            _moment(one.time),
+            _time(one.time),
             one.outcome,
             one.reason.replace("_", " "),
             one.threshold_version or one.in_force,
@@ -238,7 +238,7 @@ def _lowest(lowest: Sequence[Lowest]) -> str:
 def _sentence(one: Lowest) -> str:
     likely = "" if one.unsupported_probability is None else f" · {_share(one.unsupported_probability)} unsupported"
     score = f"score\N{NO-BREAK SPACE}{one.score:.2f}{likely}"
-    place = f"{one.interaction_id}, sentence {one.sentence_index + 1} · {_moment(one.time)} · {score}"
+    place = f"{one.interaction_id}, sentence {one.sentence_index + 1} · {_time(one.time)} · {score}"
     passage = (
         "No passage supports it."
         if one.supporting_passage_text is None
@@ -268,5 +268,5 @@ def _count(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M}"
+def _time(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M}"

@@ -1,4 +1,4 @@
-"""Which tick of a scheduled job was run, by whom, and how it ended. Who enters the tick runs it; nobody else does."""
+"""Which due time of a job was run, by whom, and how it ended. Who enters it runs the job; nobody else does."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _runs = job_runs.c
 
 
 def claim_run(connection: Connection, job: str, scheduled_for: datetime, owner: str) -> bool:
-    """Enter the tick as running. False if somebody has entered it already, whatever became of it."""
-    tick = insert(job_runs).values(job=job, scheduled_for=scheduled_for, owner=owner).on_conflict_do_nothing()
-    return connection.execute(tick.returning(_runs.job)).one_or_none() is not None
+    """Enter the due time as running. False if somebody has entered it already, whatever became of it."""
+    entered = insert(job_runs).values(job=job, scheduled_for=scheduled_for, owner=owner).on_conflict_do_nothing()
+    return connection.execute(entered.returning(_runs.job)).one_or_none() is not None
 
 
 def end_run(connection: Connection, job: str, scheduled_for: datetime, outcome: str, detail: str | None) -> None:

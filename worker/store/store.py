@@ -454,12 +454,12 @@ class Store:
     # --- scheduled jobs ---
 
     def claim_run(self, job: str, scheduled_for: datetime, owner: str) -> bool:
-        """Whether the tick of the job is the caller's to run; false if somebody has entered it already."""
+        """Whether this due time of the job is the caller's to run; false if somebody has entered it already."""
         with transaction(self._engine) as connection:
             return job_runs.claim_run(connection, job, scheduled_for, owner)
 
     def end_run(self, job: str, scheduled_for: datetime, *, failed: bool, detail: str | None) -> None:
-        """Book how the run of a tick ended; ``detail`` must hold no message text."""
+        """Book how the run of a due time ended; ``detail`` must hold no message text."""
         with transaction(self._engine) as connection:
             job_runs.end_run(connection, job, scheduled_for, "failed" if failed else "done", detail)
 
