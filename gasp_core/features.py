@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from gasp_core.divergence import LN_2
 from gasp_core.grounding import Chunk, ChunkDrop, PairDrop, Sentence, SentenceGrounding, SentenceSkip
 from gasp_core.plan import Plan
 from gasp_core.text.skips import skip_for
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # A drop of less is no reaction: it is within what the precision of the passes moves a sentence.
 MIN_REACTION_NATS = 0.05

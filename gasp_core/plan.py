@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
+from typing import TYPE_CHECKING
 
 from gasp_core.fitting import fitting
 from gasp_core.grounding import Chunk, Exchange, Truncation
-from gasp_core.model import LanguageModel
 from gasp_core.template import PromptTemplate
+
+if TYPE_CHECKING:
+    from gasp_core.model import LanguageModel
 
 Span = tuple[int, int]
 

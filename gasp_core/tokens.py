@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from gasp_core.grounding import AnswerGrounding
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 TokenValues: TypeAlias = NDArray[np.float32]
 

@@ -1,4 +1,4 @@
-"""Worker processes forked from a server that has imported the worker: an import of torch costs a core many seconds.
+"""Worker processes forked from a server that has imported the worker (``tests.preloaded``), which costs many seconds.
 
 What runs in them is ``gasp-worker`` with its arguments and environment, as if it had been started anew.
 """
@@ -15,11 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import worker.service  # noqa: F401 - imported for the children
-from worker.cli import main
-
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.forked"])
+_processes.set_forkserver_preload(["tests.preloaded"])
 
 
 class Forked:
@@ -70,6 +67,8 @@ class Forked:
 
 def run_command(*arguments: str) -> None:
     """The life of a ``gasp-worker`` process."""
+    from worker.cli import main  # here, because only the child needs it
+
     sys.argv = ["gasp-worker", *arguments]
     main()
 

@@ -11,17 +11,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
-
 WORDS = ("museum", "opens", "closes", "nine", "six", "train", "leaves", "at", "the", "dogs", "must", "stay", "outside")
 MARKS = ("[PAD]", "[CLS]", "[SEP]", "[UNK]")
 POSITIONS = 34
+# How soon the endpoint notices that it is to stop.
+STOP_LOOK_S = 0.02
 
 
 def save_classifier(folder: Path, labels: Sequence[str], *, tokens: int | None = None) -> Path:
     """Write a random BERT classifier as safetensors with a tokenizer of whole words; gives the folder."""
+    import torch  # here: whoever only wants the endpoint need not wait for it
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
     vocabulary = {word: number for number, word in enumerate((*MARKS, *WORDS))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -112,7 +114,7 @@ def endpoint(*answers: Answer) -> Iterator[Endpoint]:
 
     server = Server(("127.0.0.1", 0), Handler)
     served.url = f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions?token=of-ours"
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(STOP_LOOK_S,))
     thread.start()
     try:
         yield served

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import psycopg
 
 from tests.certificates import CLIENT, write_certificates
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.embedded.guarded import free_port
 from worker.embedded.postgres import _give, _server_user
 from worker.embedded.programs import ServerUser, program, run, run_options

@@ -20,20 +20,11 @@ from psycopg.rows import dict_row
 from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.forked import Forked, run_command
+from tests.waiting import DEADLINE_S, wait_until
 from worker.broker.sink import RecordSink
 from worker.commands.replay import replay_file
 
-DEADLINE_S = 90.0
-LOOK_S = 0.05
 WORKER = Path(sys.executable).with_name("gasp-worker")
-
-
-def wait_until(condition: Callable[[], object], *, what: str, deadline_s: float = DEADLINE_S) -> None:
-    """Look until the condition holds; fail with what was waited for."""
-    end = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < end, f"{what}: not after {deadline_s:g} s"
-        time.sleep(LOOK_S)
 
 
 @dataclass(slots=True)

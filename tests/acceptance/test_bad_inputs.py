@@ -12,7 +12,8 @@ from schemas.dead_letter import DeadLetter, original_headers
 from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.fixtures.bad_inputs import BAD_INPUTS, MAX_MESSAGE_BYTES, BadInput, encode, row
-from tests.workers import Deployment, wait_until
+from tests.waiting import wait_until
+from tests.workers import Deployment
 from worker.broker.sink import RecordSink
 from worker.rules.records import Record
 

@@ -11,7 +11,8 @@ from schemas.reject_reason import RejectReason
 from schemas.replay import Replay
 from tests.brokers import Broker
 from tests.exchanges import exchange, write_exchanges
-from tests.workers import Deployment, wait_until
+from tests.waiting import wait_until
+from tests.workers import Deployment
 from worker.broker.scan import TopicScan
 from worker.rules.records import Record
 

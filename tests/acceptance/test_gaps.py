@@ -10,7 +10,8 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from tests.brokers import Broker
-from tests.workers import Deployment, wait_until
+from tests.waiting import wait_until
+from tests.workers import Deployment
 from worker.broker.admin import BrokerAdmin, NewTopic
 
 Deploy = Callable[..., Deployment]

@@ -13,7 +13,8 @@ from tests.brokers import Broker
 from tests.dying_worker import dying_worker
 from tests.reviewer import answers, send_labels, tasks
 from tests.soak.scorer import fraction
-from tests.workers import Deployment, wait_until
+from tests.waiting import wait_until
+from tests.workers import Deployment
 from worker.settings.roles import Role
 
 Deploy = Callable[..., Deployment]

@@ -22,7 +22,8 @@ from tests.bars import bar
 from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.faulty_worker import endless_worker, wedged_worker
-from tests.workers import Deployment, wait_until
+from tests.waiting import wait_until
+from tests.workers import Deployment
 from worker.broker.sink import RecordSink
 from worker.embedded.guarded import free_port
 from worker.embedded.postgres import embedded_postgres

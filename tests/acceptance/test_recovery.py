@@ -10,7 +10,8 @@ import pytest
 
 from tests.brokers import Broker
 from tests.exchanges import write_exchanges
-from tests.workers import Deployment, wait_until
+from tests.waiting import wait_until
+from tests.workers import Deployment
 from worker.embedded.databases import create_database, drop_database
 
 BAD_LINES = (

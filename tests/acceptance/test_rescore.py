@@ -13,7 +13,8 @@ from tests.brokers import Broker
 from tests.exchanges import write_exchanges
 from tests.integration.store_examples import OTHER_IDENTITY, advance, prepared, scored
 from tests.models import save_model
-from tests.workers import Deployment, wait_until
+from tests.waiting import wait_until
+from tests.workers import Deployment
 from worker.store.leases import Backlog
 from worker.store.store import Store
 

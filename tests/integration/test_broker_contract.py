@@ -24,7 +24,7 @@ from structlog.testing import capture_logs
 
 from tests.apache_kafka import ApacheKafka
 from tests.brokers import DEADLINE_S, Broker, Group
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.broker.admin import BrokerAdmin, Cluster, NewTopic, ping
 from worker.broker.errors import (
     BrokerMisconfigured,

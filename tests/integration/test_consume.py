@@ -20,7 +20,7 @@ from tests.bars import bar
 from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.models import save_model
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
 from worker.ingest.consume import Consumer

@@ -20,7 +20,7 @@ from schemas.review_label import ReviewLabel
 from tests.brokers import Broker
 from tests.integration.label_examples import ASKED, answered, asked, consensus, held, label, task_state
 from tests.integration.store_examples import rows
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.broker.scan import TopicScan
 from worker.broker.sink import RecordSink
 from worker.ingest.dead_letters import DeadLetters

@@ -16,7 +16,7 @@ from schemas.review_task import Attribution, ReviewTask
 from tests.brokers import Broker
 from tests.integration.review_examples import EVENTS, end_leases, issue_tasks, no_attribution, review_settings
 from tests.integration.store_examples import IDENTITY, answer_of, attributed, interaction, prepared, rows
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.broker.admin import BrokerAdmin, NewTopic
 from worker.broker.errors import BrokerUnavailable
 from worker.broker.scan import TopicScan

@@ -31,6 +31,8 @@ from worker.runtime.telemetry import Telemetry
 from worker.store.store import Store
 
 WAITS_S = "SELECT extract(epoch FROM run_after - now())::double precision AS s FROM outbox"
+# How soon the receiver notices that it is to stop.
+STOP_LOOK_S = 0.02
 
 
 @dataclass
@@ -64,7 +66,7 @@ def receiving(*answers: tuple[int, dict[str, str]]) -> Iterator[Receiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver.url = f"http://127.0.0.1:{server.server_address[1]}/tasks?token=of-ours"
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(STOP_LOOK_S,))
     thread.start()
     try:
         yield receiver

@@ -13,7 +13,7 @@ import psycopg
 
 from tests.integration.store_examples import rows
 from tests.integration.tick_claimant import BEGINNINGS, PERIOD_S, TICKS
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.errors import Stopped
 from worker.jobs.due_times import ScheduledJob, every
 from worker.jobs.schedule import Runner, scheduled_jobs

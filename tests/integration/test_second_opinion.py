@@ -19,7 +19,7 @@ from gasp_core.plan import Limits
 from tests.integration.review_examples import review_settings
 from tests.integration.store_examples import IDENTITY, advance, attributed, prepared, rows, scored
 from tests.second_opinions import Answer, Endpoint, endpoint, judging, save_classifier
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.errors import SettingsError
 from worker.jobs.retention import apply_retention
 from worker.rules.opinion import Opinion, OpinionLabel

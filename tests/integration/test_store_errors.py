@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from migrations.upgrade import head_revision
 from tests.integration.store_examples import advance, prepared, rows, scored
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.errors import WorkerError
 from worker.store.engine import open_engine, transaction
 from worker.store.errors import StoreNotReady, StoreUnavailable

@@ -23,7 +23,7 @@ from tests.integration.store_examples import (
     scored,
     scores_of,
 )
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.rules.settlement import Settlement
 from worker.rules.verdict import judge
 from worker.store.leases import Backlog

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.test_judge import DEFAULT
+from tests.unit.test_verdict import DEFAULT
 from worker.review.usual_day import LEAST_SPREAD, usual_day
 from worker.rules.allowance import Allowance, UsualDay
 from worker.rules.chooser import Chooser

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.errors import SettingsError
 from worker.runtime import health
 from worker.runtime.health import CLIENT_TIMEOUT_S, MAX_CONNECTIONS, MAX_HEAD_BYTES, Readiness, serve_health

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from tests.workers import wait_until
+from tests.waiting import wait_until
 from worker.runtime.watchdog import Liveness
 
 DEADLINE_S = 60.0

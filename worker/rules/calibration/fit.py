@@ -10,8 +10,6 @@ from enum import StrEnum
 from itertools import product
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 
 from worker.rules.calibration.curve import MAX_KNOTS, Curve, curve_of
 from worker.rules.calibration.labels import Booleans, Codes, Floats, Sample
@@ -68,6 +66,8 @@ def curve(sample: Sample, kind: CurveKind) -> Curve:
 
 def isotonic(sample: Sample) -> Curve:
     """The monotone curve of the least weighted squares."""
+    from sklearn.isotonic import IsotonicRegression  # here and below: two seconds to import, for few calls a day
+
     model = IsotonicRegression(increasing=False, out_of_bounds="clip")
     model.fit(sample.scores, sample.unsupported.astype(np.float64), sample_weight=sample.weights)
     return curve_of(model.X_thresholds_, _inside(model.y_thresholds_, sample))
@@ -75,6 +75,8 @@ def isotonic(sample: Sample) -> Curve:
 
 def logistic(sample: Sample) -> Curve:
     """The logistic curve of the greatest weighted likelihood, hardly held back; level if it would rise."""
+    from sklearn.linear_model import LogisticRegression
+
     middle, width = float(sample.scores.mean()), float(sample.scores.std())
     columns = ((sample.scores - middle) / width)[:, None]
     model = LogisticRegression(C=RELUCTANCE).fit(columns, sample.unsupported, sample_weight=sample.weights)

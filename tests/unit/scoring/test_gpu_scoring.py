@@ -51,4 +51,4 @@ def test_tokens_that_run_are_counted(report: dict[str, Any]) -> None:
 
 def test_the_benchmark_needs_torch_and_transformers_alone() -> None:
     hidden = f"import sys; sys.modules.update(dict.fromkeys({ABSENT!r})); import tests.benchmarks.gpu_scoring"
-    subprocess.run([sys.executable, "-c", hidden], check=True, cwd=Path(__file__).parents[2])
+    subprocess.run([sys.executable, "-c", hidden], check=True, cwd=Path(__file__).parents[3])
