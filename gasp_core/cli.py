@@ -25,7 +25,7 @@ from gasp_core.packaged import PACKAGED_MODEL
 from gasp_core.version import __version__
 
 if TYPE_CHECKING:
-    from gasp_core.evaluation.run import Watch
+    from gasp_core.evaluation.run import ProgressTracker
 
 T = TypeVar("T")
 
@@ -151,20 +151,23 @@ def evaluate_file(
         _evaluate_results(path, label_col, score_col, threshold, as_json=as_json)
         return
     _refuse_options(context, RESULTS, "a file of labelled answers")
-    from gasp_core.evaluation.command import Wish, evaluate_answers  # imports torch, which --help can spare
-    from gasp_core.evaluation.run import Design
+    from gasp_core.evaluation.command import (  # imports torch, which --help can spare
+        EvaluationRequest,
+        evaluate_answers,
+    )
+    from gasp_core.evaluation.run import EvaluationConfig
 
-    wish = Wish(
+    request = EvaluationRequest(
         detectors=tuple(name.strip() for name in detector.split(",") if name.strip()),
         model=model,
         device=device,
         dtype=dtype,
-        design=Design(limit=limit, seed=seed, n_resamples=resamples, any_scorer=any_scorer),
+        config=EvaluationConfig(limit=limit, seed=seed, n_resamples=resamples, any_scorer=any_scorer),
         plot=plot,
         attribution=attribution,
         as_json=as_json,
     )
-    for line in evaluate_answers(path, wish, _watching):
+    for line in evaluate_answers(path, request, _tracking):
         typer.echo(line)
 
 
@@ -208,14 +211,14 @@ def _detect_all(detector: GASP, items: list[dict[str, Any]]) -> list[Detection]:
 
 
 @contextmanager
-def _watching(description: str) -> Iterator[Watch]:
+def _tracking(description: str) -> Iterator[ProgressTracker]:
     """Show how far a task is."""
     with _progress() as progress:
 
-        def watch(items: Iterable[T], total: int) -> Iterable[T]:
+        def track(items: Iterable[T], total: int) -> Iterable[T]:
             return progress.track(items, total=total, description=description)
 
-        yield watch
+        yield track
 
 
 def _progress() -> Progress:

@@ -5,6 +5,7 @@ GaspError
 │   ├── ModelNotFound     no such model at this name or path, or it cannot be downloaded
 │   ├── ModelUnsupported  found, but not a causal language model in safetensors that can be scored
 │   └── ModelOutOfMemory  not enough memory for these exchanges; fewer or shorter ones may fit
+├── DetectorError         a detector that there is none of, or that cannot do what was asked of it
 └── InputError            a file of exchanges that cannot be read, with the line
 """
 
@@ -16,11 +17,12 @@ class GaspError(Exception):
 
 
 class ModelError(GaspError):
-    """A model that cannot be used. ``model`` is the name or path that was asked for."""
+    """A model that cannot be used. ``model`` is the name or path that was asked for, ``reason`` why it cannot."""
 
-    def __init__(self, model: str, message: str) -> None:
-        super().__init__(f"{model}: {message}")
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"{model}: {reason}")
         self.model = model
+        self.reason = reason
 
 
 class ModelNotFound(ModelError):  # noqa: N818 - reads as the fact it states
@@ -33,6 +35,14 @@ class ModelUnsupported(ModelError):  # noqa: N818 - reads as the fact it states
 
 class ModelOutOfMemory(ModelError):  # noqa: N818 - as above
     """The device has not enough memory for these exchanges. What was kept from earlier ones has been let go."""
+
+
+class DetectorError(GaspError, ValueError):
+    """A detector that there is none of, or that cannot do what was asked of it. ``detector`` is its name."""
+
+    def __init__(self, detector: str, message: str) -> None:
+        super().__init__(message)
+        self.detector = detector
 
 
 class InputError(GaspError, ValueError):

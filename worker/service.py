@@ -13,6 +13,7 @@ from importlib.metadata import version
 import structlog
 import torch
 
+from gasp_core.detectors.detector import Bounds, Detector
 from gasp_core.errors import ModelError, ModelNotFound
 from gasp_core.identity import ScorerIdentity
 from gasp_core.model import load_model
@@ -44,7 +45,7 @@ from worker.runtime.telemetry import Telemetry
 from worker.runtime.watchdog import Watchdog
 from worker.second_opinion.opinion_work import OpinionWork
 from worker.second_opinion.start import OpinionNeeds, second_opinions
-from worker.settings.detectors import Detector, choose_detector
+from worker.settings.detectors import choose_detector
 from worker.settings.roles import Role
 from worker.settings.settings import Settings
 from worker.store.schema import require_current_schema
@@ -109,7 +110,7 @@ def run_service(
         scorer = (load or load_scorer)(settings)
         detector = choose_detector(settings.detector, scorer.identity)
         identity = detector.judging(scorer.identity)
-        scorer_id = start.call(lambda: register(store, identity, detector), name="register")
+        scorer_id = start.call(lambda: register(store, identity, detector.require_bounds()), name="register")
         telemetry.liveness.excuse("start")
         worker = _Worker(settings, store, scorer, detector, identity, scorer_id, owner, stop, telemetry)
         finished = _score(worker, roles, on_settled)
@@ -140,11 +141,11 @@ def _load(settings: Settings) -> GroundingScorer:
     return GroundingScorer(model, limits=_limits(settings), masked=settings.masked_attribution, passes=choice.passes)
 
 
-def register(store: Store, identity: ScorerIdentity, detector: Detector) -> int:
-    """Make known what verdicts are given by, and give it the detector's first threshold if it has none."""
+def register(store: Store, identity: ScorerIdentity, first: Bounds) -> int:
+    """Make known what verdicts are given by, and give it the detector's first bounds if it has none."""
     scorer_id = store.register_scorer(identity)
     store.ensure_default_threshold(
-        scorer_id, flag_below=detector.flag_below, attribute_below=detector.attribute_below, note=SEEDED
+        scorer_id, flag_below=first.flag_below, attribute_below=first.attribute_below, note=SEEDED
     )
     return scorer_id
 

@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from gasp_core.arrays import Floats
+from gasp_core.detectors.detector import Evidence
 from gasp_core.evaluation.bootstrap import Resamples, interval, resample, weighted_mean
 from gasp_core.evaluation.data import LabelledAnswer
-from gasp_core.evaluation.detector import Evidence, Floats
 from gasp_core.evaluation.labels import sentence_labels
 from gasp_core.evaluation.ranking import Entry, Json
 from gasp_core.grounding import AnswerGrounding, Exchange, SentenceGrounding

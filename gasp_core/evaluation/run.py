@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from gasp_core.detectors.detector import Detector, Evidence, Need
+from gasp_core.detectors.text import LEXICAL
+from gasp_core.detectors.two_pass import GAP
 from gasp_core.errors import ModelUnsupported
 from gasp_core.evaluation.attribution import agreement, embedding_match, lexical_match, supports
 from gasp_core.evaluation.cache import FeatureCache
 from gasp_core.evaluation.data import LabelledAnswer, read_answers, sample
-from gasp_core.evaluation.detector import Detector, Evidence, Need
 from gasp_core.evaluation.embedding import load_embedding
 from gasp_core.evaluation.gather import Reader, gather
 from gasp_core.evaluation.ranking import Entry
-from gasp_core.evaluation.registry import DETECTORS, GAP, LEXICAL
 from gasp_core.evaluation.report import Measured, measured, report
 from gasp_core.evaluation.table import tabulate
-from gasp_core.identity import ScorerIdentity, listed
+from gasp_core.identity import ScorerIdentity
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.packaged import resolve_model
 from gasp_core.passes.choice import choose_passes
@@ -27,7 +28,7 @@ from gasp_core.scorer import GroundingScorer
 T = TypeVar("T")
 
 
-class Watch(Protocol):
+class ProgressTracker(Protocol):
     """Shows how far an iteration is."""
 
     def __call__(self, items: Iterable[T], total: int) -> Iterable[T]:
@@ -36,8 +37,8 @@ class Watch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
-    """How to measure: at most ``limit`` answers drawn at random, and how many resamples. ``seed`` is for all chance.
+class EvaluationConfig:
+    """How to measure: on at most ``limit`` answers drawn at random, with so many resamples. ``seed`` is for all chance.
 
     ``any_scorer`` lets detectors read the scores of scorers that they were not fitted to.
     """
@@ -49,7 +50,7 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class EvaluationResult:
     """What was measured on one file: an entry per detector, and the rows behind them."""
 
     entries: dict[str, Entry]
@@ -78,52 +79,53 @@ def needs_model(detectors: Iterable[Detector]) -> bool:
     return any(detector.needs is not Need.TEXT for detector in detectors)
 
 
-def measure(path: Path, detectors: Sequence[Detector], models: Models | None, design: Design, watch: Watch) -> Outcome:
+def measure(
+    path: Path, detectors: Sequence[Detector], models: Models | None, config: EvaluationConfig, track: ProgressTracker
+) -> EvaluationResult:
     """Measure the detectors on a file. Raises InputError, ModelOutOfMemory, ModelUnsupported."""
-    answers = _answers(path, design)
+    answers = _answers(path, config)
     every = list({one.name: one for one in [*detectors, *_controls(detectors)]}.values())
     reader = models.exact if models else None
-    if reader is not None and not design.any_scorer:
+    if reader is not None and not config.any_scorer:
         _require_admission(detectors, reader.scorer.identity)
-    evidence = watch(_evidence(answers, {one.needs for one in every}, reader), len(answers))
-    table = tabulate(answers, evidence, every, seed=design.seed)
-    found = measured(table, n_resamples=design.n_resamples, seed=design.seed)
+    evidence = track(_evidence(answers, {one.needs for one in every}, reader), len(answers))
+    table = tabulate(answers, evidence, every, seed=config.seed)
+    found = measured(table, n_resamples=config.n_resamples, seed=config.seed)
     entries = report(table, found, [detector.name for detector in detectors])
     for detector in detectors:
         reads = reader is not None and detector.needs is not Need.TEXT
         entries[detector.name]["scorer"] = reader.scorer.identity.label if reader and reads else None
-    return Outcome(entries, found)
+    return EvaluationResult(entries, found)
 
 
-def measure_attribution(path: Path, models: Models, design: Design, watch: Watch) -> Entry:
+def measure_attribution(path: Path, models: Models, config: EvaluationConfig, track: ProgressTracker) -> Entry:
     """Compare the supporting chunk with the best match. Raises InputError, ModelOutOfMemory."""
-    answers = _answers(path, design)
+    answers = _answers(path, config)
     matches = {"lexical": lexical_match(answer.exchange for answer in answers)}
     if (embed := load_embedding()) is not None:
         matches["embedding"] = embedding_match(embed)
     needs = {Need.LEAVE_ONE_OUT}
-    exact = watch(_evidence(answers, needs, models.exact), len(answers))
+    exact = track(_evidence(answers, needs, models.exact), len(answers))
     masked = _evidence(answers, needs, models.masked) if models.masked else None
     found = list(supports(answers, exact, masked, matches))
-    return agreement(answers, found, n_resamples=design.n_resamples, seed=design.seed)
+    return agreement(answers, found, n_resamples=config.n_resamples, seed=config.seed)
 
 
 def _require_admission(detectors: Sequence[Detector], scorer: ScorerIdentity) -> None:
     for detector in detectors:
-        if not detector.admits(scorer):
-            known = listed(detector.scorers)
-            raise ModelUnsupported(
-                scorer.label, f"{detector.name} was fitted to the scores of {known}; --any-scorer tries it all the same"
-            )
+        try:
+            detector.require_admission(scorer)
+        except ModelUnsupported as error:
+            raise ModelUnsupported(scorer.label, f"{error.reason}; --any-scorer tries it all the same") from error
 
 
-def _answers(path: Path, design: Design) -> list[LabelledAnswer]:
-    return sample(read_answers(path), design.limit, design.seed)
+def _answers(path: Path, config: EvaluationConfig) -> list[LabelledAnswer]:
+    return sample(read_answers(path), config.limit, config.seed)
 
 
 def _controls(detectors: Sequence[Detector]) -> list[Detector]:
     """What every detector is compared with. The model is not run for its sake alone."""
-    return [DETECTORS[LEXICAL], *([DETECTORS[GAP]] if needs_model(detectors) else [])]
+    return [LEXICAL, *([GAP] if needs_model(detectors) else [])]
 
 
 def _evidence(answers: Sequence[LabelledAnswer], needs: set[Need], reader: Reader | None) -> Iterable[Evidence]:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from gasp_core.arrays import Flags, Floats
+from gasp_core.detectors.detector import Detector, Evidence, FeatureVector, Learn, Learner, Training
 from gasp_core.evaluation.data import LabelledAnswer
-from gasp_core.evaluation.detector import Detector, Evidence, Flags, Floats, Reading, Training
 from gasp_core.evaluation.labels import SentenceLabel, sentence_labels
 
 FOLDS = 5
@@ -46,36 +47,44 @@ def tabulate(
     """Read every answer's evidence once, then score by each detector. ``seed`` deals the sources out into folds."""
     answer_of: list[int] = []
     labels: list[SentenceLabel] = []
-    readings: dict[str, list[Reading]] = {detector.name: [] for detector in detectors}
+    features: dict[str, list[FeatureVector]] = {detector.name: [] for detector in detectors}
     for at, (answer, known) in enumerate(zip(answers, evidence, strict=True)):
         answer_of += [at] * len(known.sentences)
         labels += sentence_labels(answer, known.sentences)
         for detector in detectors:
-            readings[detector.name] += detector.read(known)
+            features[detector.name] += detector.read(known)
     table = Table(tuple(answers), np.array(answer_of, dtype=np.intp), tuple(labels), {})
     for detector in detectors:
-        table.scores[detector.name] = _scored(detector, readings[detector.name], table, seed)
+        table.scores[detector.name] = _scored(detector, features[detector.name], table, seed)
     return table
 
 
-def _scored(detector: Detector, readings: Sequence[Reading], table: Table, seed: int) -> Scores:
-    there = np.array([reading.reason is None for reading in readings], dtype=bool)
-    values = np.full(len(readings), np.nan)
-    if there.any():
-        matrix = np.array([reading.values for reading in readings if reading.reason is None])
-        values[there] = _values(detector, matrix, np.flatnonzero(there), table, seed)
+def _scored(detector: Detector, features: Sequence[FeatureVector], table: Table, seed: int) -> Scores:
+    if detector.learner is None:
+        values = np.array(detector.scored(features), dtype=np.float64)  # None is NaN
+    else:
+        values = _learned(detector.learner, features, table, seed)
     reasons = [
-        reading.reason or (None if np.isfinite(value) else TOO_LITTLE)
-        for reading, value in zip(readings, values, strict=True)
+        one.reason or (None if np.isfinite(value) else TOO_LITTLE) for one, value in zip(features, values, strict=True)
     ]
     return Scores(values, tuple(reasons))
 
 
-def _values(detector: Detector, matrix: Floats, rows: Any, table: Table, seed: int) -> Floats:  # noqa: ANN401 - (n,)
-    if detector.training is not Training.LABELS:
-        return detector.fit(matrix, np.zeros(len(matrix), dtype=bool))(matrix)
+def _learned(learner: Learner, features: Sequence[FeatureVector], table: Table, seed: int) -> Floats:
+    there = np.array([one.reason is None for one in features], dtype=bool)
+    values = np.full(len(features), np.nan)
+    if there.any():
+        matrix = np.array([one.values for one in features if one.reason is None])
+        if learner.training is Training.LABELS:
+            values[there] = _by_labels(learner.learn, matrix, np.flatnonzero(there), table, seed)
+        else:
+            values[there] = learner.learn(matrix, np.zeros(len(matrix), dtype=bool))(matrix)
+    return values
+
+
+def _by_labels(learn: Learn, matrix: Floats, rows: Any, table: Table, seed: int) -> Floats:  # noqa: ANN401 - (n,)
     return _out_of_fold(
-        detector,
+        learn,
         matrix,
         known=np.array([table.labels[row].unsupported is not None for row in rows]),
         unsupported=np.array([bool(table.labels[row].unsupported) for row in rows]),
@@ -85,7 +94,7 @@ def _values(detector: Detector, matrix: Floats, rows: Any, table: Table, seed: i
 
 
 def _out_of_fold(
-    detector: Detector, matrix: Floats, *, known: Flags, unsupported: Flags, sources: Sequence[str], seed: int
+    learn: Learn, matrix: Floats, *, known: Flags, unsupported: Flags, sources: Sequence[str], seed: int
 ) -> Floats:
     """Each row by what was learned from the labelled rows of other sources; NaN where that is too little."""
     from sklearn.model_selection import StratifiedGroupKFold  # seconds to import
@@ -99,5 +108,5 @@ def _out_of_fold(
     for training, held_out in splitter.split(matrix, unsupported, sources):
         seen = training[known[training]]
         if len(set(unsupported[seen].tolist())) == 2:
-            values[held_out] = detector.fit(matrix[seen], unsupported[seen])(matrix[held_out])
+            values[held_out] = learn(matrix[seen], unsupported[seen])(matrix[held_out])
     return values

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from scipy.stats import binomtest
 
+from gasp_core.detectors.two_pass import GAP
 from worker.rules.calibration.recalibrate import CalibrationOutcome, Recalibration
 from worker.rules.policy import Objective, ReviewPolicy
-from worker.settings.detectors import GAP
 
 # What docs/thresholds.md says of it.
 SENTENCES = 1516
@@ -20,7 +20,10 @@ def keep_seed(policy: ReviewPolicy) -> Recalibration:
     name = str(policy.objective)
     low, high = _stated(policy)
     numbers: dict[str, float | int | str | None] = {f"{name}_low": low, f"{name}_high": high}
-    return Recalibration(CalibrationOutcome.UNCHANGED, "seeded", GAP.flag_below, GAP.attribute_below, None, numbers)
+    bounds = GAP.require_bounds()
+    return Recalibration(
+        CalibrationOutcome.UNCHANGED, "seeded", bounds.flag_below, bounds.attribute_below, None, numbers
+    )
 
 
 def _stated(policy: ReviewPolicy) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gasp_core.detectors.two_pass import GAP
 from tests.benchmarks.calibration_grades import METHODS, Grade, grade
 from tests.benchmarks.calibration_naive import recalibrate_naively
 from tests.benchmarks.calibration_seeded import keep_seed
@@ -15,7 +16,6 @@ from worker.rules.calibration.labels import Floats, LabelledSentence, Population
 from worker.rules.calibration.recalibrate import InForce, Recalibration, recalibrate
 from worker.rules.policy import Objective, ReviewPolicy
 from worker.rules.selection import Reason, SamplingBudget, expected_weights, select
-from worker.settings.detectors import GAP
 
 DAYS = 360
 MONTH = 30
@@ -34,6 +34,9 @@ TARGETS = {
 }
 
 
+SEEDED = GAP.require_bounds()
+
+
 @dataclass(slots=True)
 class App:
     """One app on its way through the year."""
@@ -42,7 +45,7 @@ class App:
     policy: ReviewPolicy
     method: str
     rng: np.random.Generator
-    in_force: InForce = field(default_factory=lambda: InForce(GAP.flag_below, GAP.attribute_below))
+    in_force: InForce = field(default_factory=lambda: InForce(SEEDED.flag_below, SEEDED.attribute_below))
     labelled: list[LabelledSentence] = field(default_factory=list)
     labels_given: int = 0
     traffic: list[Floats] = field(default_factory=list)

@@ -21,12 +21,12 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from gasp_core.evaluation.detector import Detector, Need
+from gasp_core.detectors.detector import Detector, Need
+from gasp_core.detectors.fused_model import shipped_fused
+from gasp_core.detectors.registry import DETECTORS, detectors_named
 from gasp_core.evaluation.lines import report_lines
 from gasp_core.evaluation.ranking import Entry
-from gasp_core.evaluation.registry import DETECTORS, detectors_named
-from gasp_core.evaluation.run import Design, Models, load_models, measure, needs_model
-from gasp_core.fused import shipped_fused
+from gasp_core.evaluation.run import EvaluationConfig, Models, load_models, measure, needs_model
 from gasp_core.packaged import PACKAGED_MODEL
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
@@ -57,26 +57,30 @@ def main(
         torch.set_num_threads(threads)
     detectors = detectors_named(detector.split(","))
     models = load_models(model, device=device, dtype=dtype) if needs_model(detectors) else None
-    design = Design(limit, seed, resamples)
-    of_sources = replace(design, limit=sources_limit or limit)
+    config = EvaluationConfig(limit, seed, resamples)
+    of_sources = replace(config, limit=sources_limit or limit)
     sets: dict[str, Entries] = {}
     output.parent.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.glob("*.jsonl")):
-        sets[path.stem] = honest(path.stem, measured(path, detectors, models, design, of_sources))
+        sets[path.stem] = honest(path.stem, measured(path, detectors, models, config, of_sources))
         print("\n".join(report_lines(path.stem, sets[path.stem])) + "\n", flush=True)
         output.write_text(json.dumps(sets, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     print("\n".join(markdown(sets)))
 
 
 def measured(
-    path: Path, detectors: Sequence[Detector], models: Models | None, design: Design, of_sources: Design
+    path: Path,
+    detectors: Sequence[Detector],
+    models: Models | None,
+    config: EvaluationConfig,
+    of_sources: EvaluationConfig,
 ) -> Entries:
-    """The entries of all detectors, those that need sources by a design of their own."""
+    """The entries of all detectors, those that need sources by a config of their own."""
     parts = [
-        ([one for one in detectors if one.needs is not Need.SOURCES], design),
+        ([one for one in detectors if one.needs is not Need.SOURCES], config),
         ([one for one in detectors if one.needs is Need.SOURCES], of_sources),
     ]
-    entries = [measure(path, part, models, theirs, watch).entries for part, theirs in parts if part]
+    entries = [measure(path, part, models, theirs, show_progress).entries for part, theirs in parts if part]
     return {one.name: found[one.name] for one in detectors for found in entries if one.name in found}
 
 
@@ -108,7 +112,7 @@ def _cell(entry: Entry | None) -> str:
     return f"{area}; {less[0]:+.3f}" if isinstance(less, list) and isinstance(less[0], float) else area
 
 
-def watch(items: Iterable[T], total: int) -> Iterable[T]:
+def show_progress(items: Iterable[T], total: int) -> Iterable[T]:
     """Show how far it is."""
     return track(items, total=total, description="reading answers", console=Console(stderr=True))
 

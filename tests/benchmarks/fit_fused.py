@@ -1,4 +1,4 @@
-"""Fits the coefficients of the fused detector that come with the package. Writes gasp_core/fused.v1.json.
+"""Fits the coefficients of the fused detector that come with the package. Writes gasp_core/detectors/fused.v1.json.
 
     python -m tests.benchmarks.fit_fused LABELLED.jsonl [--dtype float32] [--also-for bfloat16]
 
@@ -18,14 +18,15 @@ import typer
 from rich.progress import track
 from sklearn.model_selection import StratifiedGroupKFold
 
-import gasp_core
+from gasp_core.arrays import Flags, Floats
+from gasp_core.detectors import fused_model
+from gasp_core.detectors.detector import Need
+from gasp_core.detectors.directed import directed_logistic, directed_terms
+from gasp_core.detectors.fused_model import FILE, Fused, Term, fused_features
 from gasp_core.evaluation.data import read_answers
-from gasp_core.evaluation.detector import Flags, Floats, Need
-from gasp_core.evaluation.directed import directed_logistic, directed_terms
 from gasp_core.evaluation.gather import gather
 from gasp_core.evaluation.labels import sentence_labels
 from gasp_core.evaluation.run import load_models
-from gasp_core.fused import FILE, Fused, Term, fused_features
 from gasp_core.gasp_rag.metrics import roc_auc
 from gasp_core.packaged import PACKAGED_MODEL
 from gasp_core.scorer import MASKED_METHOD_VERSION, METHOD_VERSION
@@ -38,7 +39,7 @@ def main(
     model: Annotated[str, typer.Option(help="Causal language model.")] = PACKAGED_MODEL,
     dtype: Annotated[str, typer.Option(help="The dtype whose scores are learned from.")] = "float32",
     also_for: Annotated[list[str] | None, typer.Option(help="Another dtype whose scores are close enough.")] = None,
-    output: Annotated[Path, typer.Option(help="Where the coefficients go.")] = Path(gasp_core.__file__).parent / FILE,
+    output: Annotated[Path, typer.Option(help="Where the coefficients go.")] = Path(fused_model.__file__).parent / FILE,
 ) -> None:
     """Learn from every labelled sentence, and say how well that does on sources that were held out."""
     reader = load_models(model, device="cpu", dtype=dtype).exact
@@ -48,9 +49,9 @@ def main(
     sources: list[str] = []
     known = gather((answer.exchange for answer in answers), {Need.TWO_PASS}, reader)
     for answer, evidence in zip(track(answers, description="reading"), known, strict=True):
-        assert evidence.tokens is not None
+        assert evidence.two_pass is not None
         found = sentence_labels(answer, evidence.sentences)
-        for features, label in zip(fused_features(answer.exchange, evidence.tokens.grounding), found, strict=True):
+        for features, label in zip(fused_features(answer.exchange, evidence.two_pass), found, strict=True):
             if features is not None and label.unsupported is not None:
                 rows.append(features)
                 labels.append(label.unsupported)

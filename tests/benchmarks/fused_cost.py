@@ -17,6 +17,9 @@ import torch
 import typer
 from rich.progress import track
 
+from gasp_core.detectors.detector import Detector, Evidence
+from gasp_core.detectors.fused import FUSED
+from gasp_core.detectors.two_pass import GAP
 from gasp_core.grounding import AnswerGrounding, Exchange
 from gasp_core.model import load_model
 from gasp_core.packaged import PACKAGED_MODEL, resolve_model
@@ -24,7 +27,6 @@ from gasp_core.passes.choice import choose_passes
 from gasp_core.scorer import GroundingScorer
 from schemas.interaction import Interaction
 from worker.ingest.settle import exchange_of
-from worker.settings.detectors import GAP, Detector, choose_detector
 
 SAMPLES = Path("worker/samples.jsonl")
 OUTPUT = Path("build/bench/fused.json")
@@ -57,16 +59,14 @@ def main(rounds: Annotated[int, typer.Option(min=1, help="Rounds over all sample
 def round_of(scorer: GroundingScorer, exchanges: list[Exchange]) -> tuple[float, float, float]:
     """Seconds of the two passes, of `fused` and of `gap` over all exchanges."""
     passes_s, groundings = timed(lambda: scorer.score(exchanges))
-    fused_s, gap_s = (
-        judged(detector, exchanges, groundings) for detector in (choose_detector("fused", scorer.identity), GAP)
-    )
+    fused_s, gap_s = (judged(detector, exchanges, groundings) for detector in (FUSED, GAP))
     return passes_s, fused_s, gap_s
 
 
 def judged(detector: Detector, exchanges: list[Exchange], groundings: list[AnswerGrounding]) -> float:
     """Seconds in which the detector scores all exchanges."""
     pairs = list(zip(exchanges, groundings, strict=True))
-    return timed(lambda: [detector.scores(exchange, grounding) for exchange, grounding in pairs])[0]
+    return timed(lambda: [detector.scores(Evidence.of(exchange, grounding)) for exchange, grounding in pairs])[0]
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:

@@ -19,8 +19,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from gasp_core.detectors.learning import standardised_sum
 from gasp_core.evaluation.bootstrap import interval, resample, weighted_roc_auc
-from gasp_core.evaluation.learning import standardised_sum
 from gasp_core.evaluation.ranking import Rows
 from gasp_core.gasp_rag.metrics import roc_auc
 

@@ -14,19 +14,19 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from gasp_core.detectors.registry import DETECTORS, detectors_named
 from gasp_core.evaluation.ranking import Rows
-from gasp_core.evaluation.registry import detectors_named
-from gasp_core.evaluation.run import Design, load_models, measure
+from gasp_core.evaluation.run import EvaluationConfig, load_models, measure
 from gasp_core.packaged import PACKAGED_MODEL
-from tests.benchmarks.detectors import watch
-from worker.settings.detectors import DETECTOR_NAMES
+from tests.benchmarks.detectors import show_progress
 
+SEEDED = tuple(name for name, one in DETECTORS.items() if one.bounds is not None)
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 
 
 def main(
     path: Annotated[Path, typer.Argument(help="Labelled answers, as JSON lines.")],
-    detector: Annotated[str, typer.Option(help="Detectors by name, with commas between.")] = ",".join(DETECTOR_NAMES),
+    detector: Annotated[str, typer.Option(help="Detectors by name, with commas between.")] = ",".join(SEEDED),
     model: Annotated[str, typer.Option(help="Causal language model.")] = PACKAGED_MODEL,
     device: Annotated[str, typer.Option()] = "auto",
     dtype: Annotated[str, typer.Option()] = "auto",
@@ -34,7 +34,7 @@ def main(
     """Score, then print what each bound would flag."""
     detectors = detectors_named(detector.split(","))
     models = load_models(model, device=device, dtype=dtype)
-    found = measure(path, detectors, models, Design(n_resamples=1), watch).measured
+    found = measure(path, detectors, models, EvaluationConfig(n_resamples=1), show_progress).measured
     for one in detectors:
         rows = found.rows[one.name].scored()
         print(f"\n{one.name}: {len(rows.scores):,} sentences, {rows.unsupported.mean():.1%} unsupported")

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
+from gasp_core.detectors.two_pass import GAP
 from gasp_core.grounding import AnswerGrounding, Exchange, Method
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.scorer import GroundingScorer
@@ -36,7 +37,6 @@ from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.service import register
-from worker.settings.detectors import GAP
 from worker.store.store import Store
 
 MESSAGES = 12
@@ -119,7 +119,7 @@ def running(
             max_poll_interval_ms=max_poll_interval_ms,
         )
         stack.callback(source.close)
-        loop = Loop(source, scorer, register(store, scorer.identity, GAP), topic, dead_letter_topic)
+        loop = Loop(source, scorer, register(store, scorer.identity, GAP.require_bounds()), topic, dead_letter_topic)
         retry = RetryPolicy(stop, telemetry, part="test", within_s=60)
         ingest = Ingest(
             store=store,

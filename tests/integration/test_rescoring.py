@@ -10,6 +10,7 @@ from functools import partial
 import psycopg
 import pytest
 
+from gasp_core.detectors.two_pass import GAP
 from gasp_core.grounding import AnswerGrounding, Exchange, Method
 from gasp_core.identity import ScorerIdentity
 from gasp_core.model import LanguageModel, load_model
@@ -27,7 +28,6 @@ from worker.jobs.rescoring import RescoringWork
 from worker.rules.settlement import Outcome, Settlement
 from worker.rules.verdict import judge
 from worker.runtime.metrics import Metrics
-from worker.settings.detectors import GAP
 from worker.store.leases import Backlog
 from worker.store.rescoring import History
 from worker.store.store import Store

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Executable
 
+from gasp_core.detectors.two_pass import GAP
 from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.integration.store_examples import (
@@ -44,7 +45,6 @@ from worker.rules.settlement import Outcome, Settled
 from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
-from worker.settings.detectors import GAP
 from worker.store.rescoring import History
 from worker.store.retention import Period
 from worker.store.review_tasks import REMOVED

@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gasp_core.detectors.detector import Evidence
+from gasp_core.detectors.directed import directed_logistic, directed_sum, directed_terms
+from gasp_core.detectors.fused import FUSED
+from gasp_core.detectors.fused_model import DIRECTIONS, Fused, fused_features, shipped_fused
 from gasp_core.errors import ModelUnsupported
-from gasp_core.evaluation.directed import directed_logistic, directed_sum, directed_terms
-from gasp_core.fused import DIRECTIONS, Fused, fused_features, load_fused, shipped_fused
 from gasp_core.grounding import (
     AnswerGrounding,
     Exchange,
@@ -47,7 +49,7 @@ def shipped() -> Fused:
 
 
 def test_a_sentence_that_invents_scores_lower_and_one_without_a_gap_has_no_score() -> None:
-    first, invented, short, last = shipped().scores(EXCHANGE, grounding())
+    first, invented, short, last = FUSED.scores(Evidence.of(EXCHANGE, grounding()))
     assert short is None
     assert first is not None
     assert invented is not None
@@ -64,7 +66,7 @@ def test_the_features_are_those_that_are_documented() -> None:
 
 
 def test_a_gap_beyond_the_bounds_says_no_more() -> None:
-    far, edge = (shipped().scores(EXCHANGE, grounding((gap, 0.0, None, 2.0)))[0] for gap in (50.0, 3.0))
+    far, edge = (FUSED.scores(Evidence.of(EXCHANGE, grounding((gap, 0.0, None, 2.0))))[0] for gap in (50.0, 3.0))
     assert far == edge
 
 
@@ -77,11 +79,11 @@ def test_every_coefficient_that_ships_has_its_direction() -> None:
 
 def test_coefficients_are_refused_for_the_scores_of_another_scorer() -> None:
     with pytest.raises(ModelUnsupported, match="fitted to the scores of SmolLM2"):
-        load_fused(OTHER)
+        FUSED.require_admission(OTHER)
     known = shipped().scorers[0]
-    assert load_fused(known) == shipped()
+    FUSED.require_admission(known)
     with pytest.raises(ModelUnsupported):
-        load_fused(replace(known, template="chat-1"))
+        FUSED.require_admission(replace(known, template="chat-1"))
 
 
 def test_the_file_says_what_it_was_learned_from() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import structlog
 
+from gasp_core.detectors.detector import Detector, Evidence
 from gasp_core.grounding import AnswerGrounding
 from worker.ingest.scoring import Scoring, Unscorable
 from worker.jobs.leased import LeasedWork, LeasePolicy
 from worker.rules.verdict import judge, threshold_for
-from worker.settings.detectors import Detector
 from worker.store.errors import StoreRejected
 from worker.store.rescoring import RescoreJob
 from worker.store.revisions import Judged
@@ -69,7 +69,7 @@ class RescoringWork(LeasedWork[RescoreJob]):
         thresholds = self._store.active_thresholds(self._scorer_id)
         judged = []
         for job, grounding in scored:
-            scores = self._detector.scores(job.exchange, grounding)
+            scores = self._detector.scores(Evidence.of(job.exchange, grounding))
             judged.append((job, Judged(grounding, judge(scores, threshold_for(job.app, thresholds)))))
         return judged
 

@@ -15,15 +15,15 @@ from torch import Tensor
 from typer.testing import CliRunner, Result
 
 from gasp_core.cli import app
+from gasp_core.detectors.detector import Detector, Evidence, FeatureVector, Learner, Need, Training
+from gasp_core.detectors.learning import boosted_trees, standardised_sum
+from gasp_core.detectors.registry import DETECTORS, detectors_named
 from gasp_core.errors import GaspError
 from gasp_core.evaluation.attribution import Support, agreement, embedding_match, lexical_match
 from gasp_core.evaluation.cache import FeatureCache, two_pass
 from gasp_core.evaluation.data import LabelledAnswer, read_answers
-from gasp_core.evaluation.detector import Detector, Evidence, Need, Reading, Training
 from gasp_core.evaluation.embedding import WHEEL, load_embedding
 from gasp_core.evaluation.gather import Reader, gather
-from gasp_core.evaluation.learning import boosted_trees, standardised_sum
-from gasp_core.evaluation.registry import DETECTORS, detectors_named
 from gasp_core.evaluation.table import TOO_LITTLE, tabulate
 from gasp_core.grounding import Exchange, Method, Passage
 from gasp_core.model import LanguageModel
@@ -113,15 +113,22 @@ def test_what_was_read_once_is_not_run_again(
     assert passes.runs == len(answers)
     for before, after in zip(first, again, strict=True):
         assert after.leave_one_out == before.leave_one_out
-        assert before.tokens is not None
-        assert after.tokens is not None
-        assert after.tokens.grounding == before.tokens.grounding
-        assert (after.tokens.spans, after.tokens.members) == (before.tokens.spans, before.tokens.members)
-        np.testing.assert_array_equal(after.tokens.gaps, before.tokens.gaps)
-        assert before.attributed is not None
-        assert after.attributed is not None
-        assert after.attributed.skips == before.attributed.skips
-        np.testing.assert_array_equal(after.attributed.values, before.attributed.values)
+        assert after.two_pass == before.two_pass is not None
+        assert before.sources is not None
+        assert after.sources is not None
+        assert after.sources.skips == before.sources.skips
+        np.testing.assert_array_equal(after.sources.values, before.sources.values)
+
+
+def test_token_scores_come_out_of_the_cache_as_they_went_in(reader: Reader, passes: CountingPasses) -> None:
+    (fresh,) = reader.tokens([LONG], Method.TWO_PASS)
+    runs = passes.runs
+    (kept,) = reader.tokens([LONG], Method.TWO_PASS)
+    assert passes.runs == runs
+    assert kept.grounding == fresh.grounding
+    assert (kept.spans, kept.members) == (fresh.spans, fresh.members)
+    np.testing.assert_array_equal(kept.gaps, fresh.gaps)
+    np.testing.assert_array_equal(kept.divergences, fresh.divergences)
 
 
 def test_two_passes_out_of_leave_one_out_are_what_two_passes_give(reader: Reader) -> None:
@@ -168,7 +175,7 @@ def test_every_detector_gives_a_finite_reading_or_a_reason_for_every_sentence(re
         if detector.name == "tpa":  # reads with a tagger that is an extra
             continue
         heading, *readings = detector.read(evidence)
-        assert heading == Reading(reason="heading"), detector.name
+        assert heading == FeatureVector(reason="heading"), detector.name
         assert len(readings) == 2
         assert all(np.isfinite(reading.values).all() and reading.values for reading in readings), detector.name
 
@@ -191,21 +198,21 @@ def evidence_of(answers: Sequence[LabelledAnswer]) -> Iterator[Evidence]:
 
 
 def test_a_detector_that_learns_never_scores_a_source_that_it_has_seen(answers: list[LabelledAnswer]) -> None:
-    def read(evidence: Evidence) -> list[Reading]:
+    def read(evidence: Evidence) -> list[FeatureVector]:
         number = float(evidence.exchange.question.split()[3]) // 2  # the place of its source
-        return [Reading((number,)) for _ in evidence.sentences]
+        return [FeatureVector((number,)) for _ in evidence.sentences]
 
     def fit(readings: Any, _unsupported: Any) -> Any:
         seen = set(readings[:, 0].tolist())
         return lambda others: np.array([float(one in seen) for one in others[:, 0]])
 
-    spy = Detector("spy", Need.TEXT, read, fit, Training.LABELS)
+    spy = Detector("spy", Need.TEXT, read, learner=Learner(Training.LABELS, fit))
     scores = tabulate(answers, evidence_of(answers), [spy], seed=0).scores["spy"]
     assert scores.values.tolist() == [0.0] * 12
 
 
 def test_a_detector_with_too_little_to_learn_from_says_so(answers: list[LabelledAnswer]) -> None:
-    learner = replace(DETECTORS["length"], fit=boosted_trees, training=Training.LABELS)
+    learner = replace(DETECTORS["length"], learner=Learner(Training.LABELS, boosted_trees))
     scores = tabulate(answers[:2], evidence_of(answers[:2]), [learner], seed=0).scores["length"]
     assert scores.reasons == (TOO_LITTLE,) * 4
     assert np.isnan(scores.values).all()

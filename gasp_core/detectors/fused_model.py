@@ -1,4 +1,4 @@
-"""The fused detector: one number out of two passes and the texts, whose coefficients come with the package.
+"""The model of the fused detector: one number out of two passes and the texts; its coefficients come with the package.
 
 A sentence is suspicious if the model's distributions hardly change without the passages, if it says words, pairs of
 words, names and numbers that no passage has, if its neighbours do, and if it is long. The score is the log-odds of
@@ -15,9 +15,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Self
 
-from gasp_core.errors import ModelUnsupported
 from gasp_core.grounding import AnswerGrounding, Exchange, SentenceGrounding
-from gasp_core.identity import ScorerIdentity, listed
+from gasp_core.identity import ScorerIdentity
 from gasp_core.text.lexical import Novelty, novelties
 
 # Raised whenever the coefficients or a term change: it is part of the identity of what a worker stores.
@@ -50,16 +49,12 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A fitted detector. ``provenance`` says on what data, when and how well; ``scorers`` whose scores it may take."""
+    """A fitted model. ``provenance`` says on what data, when and how well; ``scorers`` whose scores it may take."""
 
     terms: tuple[Term, ...]
     intercept: float
     scorers: tuple[ScorerIdentity, ...]
     provenance: dict[str, Any]
-
-    def scores(self, exchange: Exchange, grounding: AnswerGrounding) -> tuple[float | None, ...]:
-        """The log-odds of being grounded of each sentence; None where it has no gap."""
-        return tuple(None if row is None else self.log_odds(row) for row in fused_features(exchange, grounding))
 
     def log_odds(self, features: Sequence[float]) -> float:
         """The log-odds of being grounded, for features in the order of DIRECTIONS."""
@@ -83,21 +78,10 @@ class Fused:
         )
 
 
-def load_fused(scorer: ScorerIdentity) -> Fused:
-    """The coefficients that come with the package.
-
-    Raises ModelUnsupported if they were fitted to the scores of others.
-    """
-    found = shipped_fused()
-    if scorer not in found.scorers:
-        raise ModelUnsupported(scorer.label, f"the fused detector was fitted to the scores of {listed(found.scorers)}")
-    return found
-
-
 @cache
 def shipped_fused() -> Fused:
-    """The coefficients that come with the package, whose scores they are for left to the caller."""
-    file = resources.files("gasp_core") / FILE
+    """The coefficients that come with the package. Its ``scorers`` are those whose scores they are for."""
+    file = resources.files(__package__) / FILE
     return Fused.from_json(json.loads(file.read_text(encoding="utf-8")))
 
 

@@ -6,21 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from gasp_core.evaluation.detector import Flags, Floats, Score
-from gasp_core.fused import DIRECTIONS, Term
+from gasp_core.arrays import Flags, Floats
+from gasp_core.detectors.detector import ScoreAll
+from gasp_core.detectors.fused_model import DIRECTIONS, Term
 
 # A ridge on standardised terms, as a share of the log-likelihood of a row: it only steadies terms that say the same.
 RIDGE = 1e-3
 
 
-def directed_terms(readings: Floats, unsupported: Flags) -> tuple[tuple[Term, ...], float]:
-    """Terms and intercept of the greatest likelihood of being grounded, for readings (n, F) in the order of DIRECTIONS.
+def directed_terms(features: Floats, unsupported: Flags) -> tuple[tuple[Term, ...], float]:
+    """Terms and intercept of the greatest likelihood of being grounded, for features (n, F) in the order of DIRECTIONS.
 
     A term that would turn against its direction is 0. Both labels must be there.
     """
-    mean, deviation = readings.mean(axis=0), readings.std(axis=0)
+    mean, deviation = features.mean(axis=0), features.std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
-    weights = _fitted((readings - mean) / deviation, ~unsupported)
+    weights = _fitted((features - mean) / deviation, ~unsupported)
     terms = tuple(
         Term(name, *map(float, numbers))
         for name, *numbers in zip(DIRECTIONS, mean, deviation, weights[1:], strict=True)
@@ -28,9 +29,9 @@ def directed_terms(readings: Floats, unsupported: Flags) -> tuple[tuple[Term, ..
     return terms, float(weights[0])
 
 
-def directed_logistic(readings: Floats, unsupported: Flags) -> Score:
+def directed_logistic(features: Floats, unsupported: Flags) -> ScoreAll:
     """The log-odds of being grounded by ``directed_terms``."""
-    terms, intercept = directed_terms(readings, unsupported)
+    terms, intercept = directed_terms(features, unsupported)
     mean, deviation, coefficients = (
         np.array([getattr(term, name) for term in terms]) for name in ("mean", "deviation", "coefficient")
     )
@@ -42,9 +43,9 @@ def directed_logistic(readings: Floats, unsupported: Flags) -> Score:
     return score
 
 
-def directed_sum(readings: Floats, _unsupported: Flags) -> Score:
-    """Add the standardised readings, each in its direction: nothing is learned but what is usual."""
-    mean, deviation = readings.mean(axis=0), readings.std(axis=0)
+def directed_sum(features: Floats, _unsupported: Flags) -> ScoreAll:
+    """Add the standardised features, each in its direction: nothing is learned but what is usual."""
+    mean, deviation = features.mean(axis=0), features.std(axis=0)
     scale = np.where(deviation > 0, deviation, np.inf) * np.array(list(DIRECTIONS.values()))
 
     def score(others: Floats) -> Floats:

@@ -1,0 +1,52 @@
+"""Detectors that read the texts alone and ask no model: controls that every other one is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from gasp_core.detectors.detector import Detector, Evidence, FeatureVector, Need, Read
+from gasp_core.grounding import Exchange, Sentence, SentenceSkip
+from gasp_core.text.lexical import novelties
+from gasp_core.text.refusals import is_refusal
+from gasp_core.text.skips import SKIPPED_KINDS
+
+MIN_WORDS = 2
+
+
+def by_text(feature: Callable[[Exchange, Sequence[str]], Iterable[float]]) -> Read:
+    """Read the texts of an answer's sentences; those that are no claim, as far as the text tells, have no feature."""
+
+    def read(evidence: Evidence) -> list[FeatureVector]:
+        exchange = evidence.exchange
+        texts = [exchange.answer[sentence.start : sentence.end] for sentence in evidence.sentences]
+        skips = _skips(evidence.sentences, exchange, texts)
+        return [
+            FeatureVector(reason=skip) if skip else FeatureVector((value,))
+            for skip, value in zip(skips, feature(exchange, texts), strict=True)
+        ]
+
+    return read
+
+
+def _length(_exchange: Exchange, texts: Sequence[str]) -> list[float]:
+    return [-float(len(text.split())) for text in texts]
+
+
+def _known_words(exchange: Exchange, texts: Sequence[str]) -> list[float]:
+    return [-novelty.words for novelty in novelties(exchange, texts)]
+
+
+def _skips(sentences: Sequence[Sentence], exchange: Exchange, texts: Sequence[str]) -> list[SentenceSkip | None]:
+    """What the scorer would skip too, as far as the text alone tells."""
+    if not any(passage.text.strip() for passage in exchange.passages):
+        return [SentenceSkip.NO_PASSAGES] * len(texts)
+    if all(is_refusal(text) for text in texts):
+        return [SentenceSkip.REFUSAL] * len(texts)
+    return [
+        SKIPPED_KINDS.get(sentence.kind) or (SentenceSkip.TOO_SHORT if len(text.split()) < MIN_WORDS else None)
+        for sentence, text in zip(sentences, texts, strict=True)
+    ]
+
+
+LENGTH = Detector("length", Need.TEXT, by_text(_length))
+LEXICAL = Detector("lexical", Need.TEXT, by_text(_known_words))
