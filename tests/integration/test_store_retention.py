@@ -443,7 +443,7 @@ def gasp(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., li
 
 @pytest.mark.usefixtures("shop")
 def test_the_command_sets_shows_and_runs_retention(gasp: Callable[..., list[str]], database_url: str) -> None:
-    assert gasp() == ["overdue: 0 weekly tables, 0 interactions, 0 ledger rows, 0 gaps"]
+    assert gasp() == ["overdue: 0 weekly tables, 0 interactions, 0 ledger rows, 0 rows of lost offsets"]
     assert gasp("set", "90") == ["every other app: 90 days"]
     assert gasp("set", "30", "--app", "shop") == ["shop: 30 days"]
     assert gasp("keep", "--app", "help") == ["help: for ever"]
@@ -451,9 +451,9 @@ def test_the_command_sets_shows_and_runs_retention(gasp: Callable[..., list[str]
         "every other app: 90 days",
         "help: for ever",
         "shop: 30 days",
-        "overdue: 0 weekly tables, 3 interactions, 0 ledger rows, 0 gaps",
+        "overdue: 0 weekly tables, 3 interactions, 0 ledger rows, 0 rows of lost offsets",
     ]
-    expected = "0 weekly tables, 3 interactions, 0 ledger rows, 0 gaps"
+    expected = "0 weekly tables, 3 interactions, 0 ledger rows, 0 rows of lost offsets"
     assert gasp("run", "--dry-run") == [f"would remove {expected}"]
     assert kept(database_url)["shop"] == [0, 10, 40, 70, 100]
     assert gasp("run") == [f"removed {expected}"]

@@ -434,7 +434,7 @@ def test_an_apps_own_threshold_stands_beside_the_default(store: Store, database_
     rows(database_url, sql, scorer=scorer_id)
     active = store.active_thresholds(scorer_id)
     assert {app: threshold.name for app, threshold in active.items()} == {
-        None: "default/1",
+        None: "*/1",
         "shop": "shop/3",
         "desk": "desk/1",
     }
