@@ -72,7 +72,7 @@ def run(
 
 @app.command()
 def migrate() -> None:
-    """Bring the database to the revision that this version needs. Safe to run several at once."""
+    """Bring the database to the revision that this version needs. Several may run at once."""
     from migrations.upgrade import head_revision, upgrade
 
     settings = _settings()
@@ -125,7 +125,7 @@ def replay(
 
 @app.command()
 def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Show positions and lag, outcomes, and the attribution backlog."""
+    """Show positions and lag, outcomes, and the attribution jobs that wait."""
     from worker.commands.status import read_status
     from worker.commands.status_page import status_json, status_text
     from worker.store.store import open_store

@@ -21,26 +21,29 @@ if TYPE_CHECKING:
 
 TOLD_REJECTS = 20
 
-labels = typer.Typer(no_args_is_help=True, help="What reviewers said: files of labels in, and how far they agree.")
+labels = typer.Typer(
+    no_args_is_help=True, help="What reviewers said: read labels from files, see how far reviewers agree."
+)
 
 
 @labels.command("import")
 def import_file(
     file: Annotated[Path, typer.Argument(help="A CSV table, JSON lines, or the JSON export of Label Studio.")],
     *,
-    form: Annotated[LabelFormat, typer.Option("--format", help="By default the file's beginning tells.")] = (
+    form: Annotated[LabelFormat, typer.Option("--format", help="Default: found from how the file begins.")] = (
         LabelFormat.AUTO
     ),
     tool: Annotated[
-        str | None, typer.Option(help="The tool of all labels; judgements are told apart by tool and external id.")
+        str | None,
+        typer.Option(help="The tool that the labels come from; a judgement is known by its tool and external id."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing; say what would become of each.")] = False,
     rejects: Annotated[Path | None, typer.Option(help="Write every refused row's number and reason there.")] = None,
     json: Annotated[bool, typer.Option("--json", help="The counts as JSON.")] = False,
 ) -> None:
-    """Take the labels of a file in. A bad row is told with its line and reason, and the others go in.
+    """Read the labels of a file. A bad row is listed with its line and reason, and the others are stored.
 
-    Safe to repeat: what is there already is a repeat. Ends with status 1 if rows were refused.
+    Safe to repeat: a label that is there already changes nothing. Ends with status 1 if rows were refused.
     """
     from worker.review.label_file import read_label_file
     from worker.review.label_import import REJECTED, import_labels
@@ -69,7 +72,7 @@ def agreement(
     app: Annotated[str | None, typer.Option(help="This app only.")] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
-    """Show how far reviewers agree: of each app all together, then each pair (Krippendorff's alpha)."""
+    """Show how far reviewers agree (Krippendorff's alpha): in each app, all of them, then each pair."""
     from worker.rules.agreement import agreements
 
     with opened_store("labels") as store:

@@ -13,9 +13,9 @@ from worker.terminal.database import opened_store
 def recalibrate(
     *,
     app: Annotated[
-        str | None, typer.Option(help="This app only; without it, every app with labels, and the default.")
+        str | None, typer.Option(help="This app only; without it, every app with labels, and the version for all apps.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would come of it.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what the outcome would be.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """Learn thresholds from the labels, now instead of at 05:10 UTC, and put what is better in force.

@@ -23,10 +23,11 @@ PORTION_INTERACTIONS = 5_000
 
 Since = Annotated[
     datetime | None,
-    typer.Option(parser=time_option, metavar="TIME", help="Interactions of then or later; UTC if no zone."),
+    typer.Option(parser=time_option, metavar="TIME", help="Interactions of this time or later; UTC if no zone."),
 ]
 Until = Annotated[
-    datetime | None, typer.Option(parser=time_option, metavar="TIME", help="Interactions before then; UTC if no zone.")
+    datetime | None,
+    typer.Option(parser=time_option, metavar="TIME", help="Interactions before this time; UTC if no zone."),
 ]
 
 

@@ -19,7 +19,7 @@ retention = typer.Typer(
     help="How long the data of each app is kept, and what is overdue. Without a period nothing is ever deleted.",
 )
 
-App = Annotated[str | None, typer.Option(help="This app only; without it, every app that has no period of its own.")]
+App = Annotated[str | None, typer.Option(help="This app only; without it, all apps that have no period of their own.")]
 
 
 @retention.callback()
@@ -41,7 +41,7 @@ def set_period(
     *,
     app: App = None,
 ) -> None:
-    """Keep an app's data for so many days. Removal begins with the next run, each day at 03:10 UTC."""
+    """Keep an app's data for this number of days. Removal begins with the next run, each day at 03:10 UTC."""
     _set(app, days)
 
 
@@ -53,7 +53,7 @@ def keep(*, app: App = None) -> None:
 
 @retention.command()
 def reset(*, app: Annotated[str, typer.Option(help="The app.")]) -> None:
-    """Let an app follow the period of every other app again."""
+    """Let an app follow the period of the other apps again."""
     with opened_store("retention") as store:
         had_own = store.clear_retention(app)
     typer.echo(f"{app}: {'as every other app' if had_own else 'has no period of its own'}")

@@ -29,16 +29,16 @@ def group() -> None:
 def policy(
     *,
     app: Annotated[
-        str | None, typer.Option(help="This app; without it, every app without a policy of its own.")
+        str | None, typer.Option(help="This app; without it, all apps that have no policy of their own.")
     ] = None,
     daily_sentences: Annotated[
         int | None, typer.Option(min=0, max=MAX_DAILY_SENTENCES, help="Sentences to ask about on a day (UTC).")
     ] = None,
     sampled_share: Annotated[
-        float | None, typer.Option(min=0, max=1, help="The share of them that was not flagged.")
+        float | None, typer.Option(min=0, max=1, help="The share of them that are not flagged.")
     ] = None,
     objective: Annotated[
-        Objective | None, typer.Option(help="What the threshold is chosen for; wants a --target.")
+        Objective | None, typer.Option(help="What the threshold is chosen for; needs a --target.")
     ] = None,
     target: Annotated[
         float | None,
@@ -48,12 +48,12 @@ def policy(
         float | None, typer.Option(min=0, max=1, help="The share of answers that may be attributed.")
     ] = None,
     reviewers: Annotated[
-        int | None, typer.Option(min=1, max=MAX_REVIEWERS, help="So many people read each sentence.")
+        int | None, typer.Option(min=1, max=MAX_REVIEWERS, help="How many people read each sentence.")
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Forget what was set.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove what was set.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Show as JSON.")] = False,
 ) -> None:
-    """Show what was set, or with any of the options set it for an app, starting from what holds for it.
+    """Show what is set. With any of the options, change it for an app, starting from what holds for it.
 
     It holds from the next batch on.
     """

@@ -20,13 +20,14 @@ STATES = (*TO_BE_READ, "labelled")
 def export(
     file: Annotated[Path, typer.Argument(help="A new file.")],
     *,
-    file_format: Annotated[ExportFormat, typer.Option("--format", help="What reads it.")],
+    file_format: Annotated[ExportFormat, typer.Option("--format", help="The format of the file.")],
     app: Annotated[str | None, typer.Option(help="Tasks of this app only.")] = None,
     since: Annotated[
-        datetime | None, typer.Option(parser=time_option, metavar="TIME", help="Created then or later; UTC if no zone.")
+        datetime | None,
+        typer.Option(parser=time_option, metavar="TIME", help="Created at this time or later; UTC if no zone."),
     ] = None,
     state: Annotated[
-        str | None, typer.Option(help="open, disputed or labelled; default: those that somebody has still to read.")
+        str | None, typer.Option(help="open, disputed or labelled; default: those that wait for a reviewer.")
     ] = None,
 ) -> None:
     """Write review tasks to a file: for Label Studio, for a spreadsheet (csv), or as messages of the topic (jsonl).

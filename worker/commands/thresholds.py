@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 thresholds = typer.Typer(
     no_args_is_help=True,
-    help="Threshold versions: which there are, what one would change, and which is in force. Workers follow at once.",
+    help="Threshold versions: list them, see what one would change, put one in force. Workers follow at once.",
 )
 
-App = Annotated[str | None, typer.Option(help="This app; without it, the default of every app without its own.")]
-Scorer = Annotated[str | None, typer.Option(help="A scorer's label or id; needed where there are several.")]
-By = Annotated[str, typer.Option(envvar="USER", help="Who does it, for the history.")]
-Number = Annotated[int, typer.Argument(metavar="ID", help="The version's id, as `thresholds list` has it.")]
+App = Annotated[str | None, typer.Option(help="This app; without it, all apps that have no version of their own.")]
+Scorer = Annotated[str | None, typer.Option(help="A scorer's label or id; needed if there are several.")]
+By = Annotated[str, typer.Option(envvar="USER", help="Your name, for the history.")]
+Number = Annotated[int, typer.Argument(metavar="ID", help="The version's id, as `thresholds list` shows it.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 
 
@@ -48,14 +48,16 @@ def history(*, json: Json = False) -> None:
 
 @thresholds.command()
 def preview(
-    number: Annotated[int | None, typer.Argument(metavar="[ID]", help="A stored version; or give bounds.")] = None,
+    number: Annotated[
+        int | None, typer.Argument(metavar="[ID]", help="A stored version; or give --flag-below.")
+    ] = None,
     *,
     app: App = None,
-    flag_below: Annotated[float | None, typer.Option(help="A bound that is not stored.")] = None,
+    flag_below: Annotated[float | None, typer.Option(help="A threshold that is not stored.")] = None,
     scorer: Scorer = None,
     json: Json = False,
 ) -> None:
-    """Say how many of last week's sentences a version, or a bound (--flag-below), would change, and show some."""
+    """Say for how many of last week's sentences a version, or --flag-below, would change the flag; show some."""
     from worker.commands.threshold_page import as_json, preview_facts, preview_lines
 
     with opened_store("thresholds") as store:
@@ -83,7 +85,7 @@ def activate(number: Number, *, by: By = "command", json: Json = False) -> None:
 
 @thresholds.command()
 def rollback(*, app: App = None, scorer: Scorer = None, by: By = "command", json: Json = False) -> None:
-    """Put the version in force that was so before the present one. An app's first version gives way to the default."""
+    """Put the version in force that was in force before. After an app's first version comes the one for all apps."""
     with opened_store("thresholds") as store:
         done = store.roll_back_threshold(app, _scorer_id(store, scorer), by)
         if done is None:
@@ -102,7 +104,7 @@ def set_version(
     attribute_below: Annotated[
         float | None, typer.Option(help="Answers with a sentence below it are attributed; default: the same.")
     ] = None,
-    note: Annotated[str, typer.Option(help="Where the bounds come from.")],
+    note: Annotated[str, typer.Option(help="Where the thresholds come from.")],
     app: App = None,
     scorer: Scorer = None,
     by: By = "command",

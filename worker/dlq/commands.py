@@ -30,7 +30,7 @@ MAX_REPLAYS = 3
 MAX_CHARS = 4000
 CLIENT_ID = "gasp-dlq"
 
-dlq = typer.Typer(no_args_is_help=True, help="Dead letters: which there are, what is in one, and another try for them.")
+dlq = typer.Typer(no_args_is_help=True, help="Dead letters: list them, look into one, send them again.")
 
 
 def _place(text: str) -> tuple[int, int]:
@@ -40,16 +40,20 @@ def _place(text: str) -> tuple[int, int]:
     return int(partition), int(offset)
 
 
-Reasons = Annotated[list[RejectReason] | None, typer.Option("--reason", help="Rejected for this; may be repeated.")]
+Reasons = Annotated[
+    list[RejectReason] | None,
+    typer.Option("--reason", help="Only letters with this reason; may be given several times."),
+]
 Since = Annotated[
-    datetime | None, typer.Option(parser=time_option, metavar="TIME", help="Rejected then or later; UTC if no zone.")
+    datetime | None,
+    typer.Option(parser=time_option, metavar="TIME", help="Rejected at this time or later; UTC if no zone."),
 ]
 Until = Annotated[
-    datetime | None, typer.Option(parser=time_option, metavar="TIME", help="Rejected before; UTC if no zone.")
+    datetime | None, typer.Option(parser=time_option, metavar="TIME", help="Rejected before this time; UTC if no zone.")
 ]
-Topic = Annotated[str | None, typer.Option(help="The topic that the message lay in.")]
-Partition = Annotated[int | None, typer.Option(min=0, help="The partition that the message lay in.")]
-Offset = Annotated[int | None, typer.Option(min=0, help="The offset that the message lay at.")]
+Topic = Annotated[str | None, typer.Option(help="The topic of the original message.")]
+Partition = Annotated[int | None, typer.Option(min=0, help="The partition of the original message.")]
+Offset = Annotated[int | None, typer.Option(min=0, help="The offset of the original message.")]
 Detail = Annotated[str | None, typer.Option(help="The detail contains this, in upper or lower case.")]
 
 
@@ -63,13 +67,13 @@ def list_letters(
     partition: Partition = None,
     offset: Offset = None,
     detail: Detail = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="The first so many.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="List the first letters only.")] = None,
     summary: Annotated[bool, typer.Option("--summary", help="Only count by reason and detail.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
     """List the dead letters, or count them by reason and detail (--summary).
 
-    What lies in the dead-letter topic and is no dead letter is listed too, where nothing is selected.
+    If nothing is selected, records of the topic that are no dead letters are listed as well.
     """
     selection = LetterFilter(frozenset(reason or ()), since, until, topic, partition, offset, detail)
     settings = _settings()
@@ -85,9 +89,9 @@ def list_letters(
 
 @dlq.command()
 def show(
-    place: Annotated[str, typer.Argument(help="PARTITION:OFFSET in the dead-letter topic, as list has it.")],
+    place: Annotated[str, typer.Argument(help="PARTITION:OFFSET in the dead-letter topic, as list shows it.")],
     *,
-    max_chars: Annotated[int, typer.Option(min=1, help="Cut the value after so many characters.")] = MAX_CHARS,
+    max_chars: Annotated[int, typer.Option(min=1, help="Cut the value after this number of characters.")] = MAX_CHARS,
     save: Annotated[Path | None, typer.Option(help="Also write the value, byte for byte, to this file.")] = None,
 ) -> None:
     """Show one dead letter: the facts, and the message's headers, key and value.
@@ -123,19 +127,19 @@ def replay(
     partition: Partition = None,
     offset: Offset = None,
     detail: Detail = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Send so many at the most.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of them; needed if nothing is selected.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Send this number at most.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Send all of them; needed if nothing is selected.")] = False,
     max_replays: Annotated[
-        int, typer.Option(min=1, max=1000, help="Leave letters that were replayed so often already.")
+        int, typer.Option(min=1, max=1000, help="Leave letters that were replayed this often already.")
     ] = MAX_REPLAYS,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; list what would be sent.")] = False,
 ) -> None:
-    """Send the messages of dead letters to GASP_TOPIC again, as they were, when what they died of is repaired.
+    """Send the messages of dead letters to GASP_TOPIC again, as they were, when the cause is repaired.
 
-    Those of GASP_REVIEW_LABELS_TOPIC go back to that.
-    Headers gasp-replay-… say how often it was done, where the message lay at first and why it was dead. A message that
-    fails again becomes a dead letter again; only the newest letter of a message is sent. Replaying too much does no
-    harm: what was scored meanwhile is skipped as a duplicate. Ends with status 1 if a letter could not be sent.
+    Messages from GASP_REVIEW_LABELS_TOPIC go back there. Headers gasp-replay-… say how often this was done, where the
+    message lay at first and why it was rejected. A message that fails again becomes a dead letter again; only the
+    newest letter of a message is sent. Replaying too much does no harm: what was scored meanwhile is skipped as a
+    duplicate. Ends with status 1 if a letter could not be sent.
     """
     from worker.dlq.originals import Obstacle
     from worker.dlq.replay import Tally
