@@ -1,4 +1,4 @@
-"""Brings a database to a revision. Any number of processes may do it at once: they queue, the later find it done."""
+"""Brings a database to a revision. Any number of processes may do it at once: they wait for each other."""
 
 from __future__ import annotations
 

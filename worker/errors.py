@@ -34,4 +34,4 @@ class ScorerUnavailable(WorkerError):  # noqa: N818 - as above
 
 
 class Stopped(Exception):  # noqa: N818 - not a fault: the stop that was asked for
-    """A stop was asked for while a transient fault was being waited out."""
+    """A stop was asked for while a transient fault lasted."""

@@ -1,4 +1,4 @@
-"""The fused detector as it ships, and its like that learn from what they are measured on."""
+"""The fused detector as it comes with the package, and its variants that learn from what they are measured on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals by resampling sources: what is true of sentences of one source is no news about another's.
+"""Intervals by resampling sources, because sentences of one source are alike.
 
 A resample is how often each source is drawn. Metrics are computed for all resamples at once, as weighted ones: that
 takes a few milliseconds per thousand rows where drawing rows takes seconds.

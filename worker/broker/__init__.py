@@ -1,1 +1,1 @@
-"""Kafka, thinly: a source of raw records, a sink, and the few administrative questions. Only here is kafka imported."""
+"""A thin layer over Kafka: a source of raw records, a sink, a few questions. Only here is kafka imported."""

@@ -20,7 +20,7 @@ def recalibrate(
 ) -> None:
     """Learn thresholds from the labels, now instead of at 05:10 UTC, and put what is better in force.
 
-    Says for each app and scorer what came of it and why, and what a new version changes of last week's sentences.
+    Says for each app and scorer the outcome and why, and what a new version changes of last week's sentences.
     """
     from worker.commands.threshold_page import as_json, finding_facts, finding_lines
     from worker.jobs.recalibration import COMMAND, recalibrations

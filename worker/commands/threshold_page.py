@@ -106,7 +106,7 @@ def preview_facts(found: Preview) -> Facts:
 
 
 def finding_lines(finding: AppRecalibration, previewed: Preview | None) -> Iterator[str]:
-    """What came of one app and scorer, and a table of the numbers."""
+    """The outcome for one app and scorer, and a table of the numbers."""
     result = finding.result
     added = "" if finding.added is None else f", {finding.added.name} is in force"
     yield f"{visible(finding.app or ALL_APPS)}, scorer {finding.scorer_id}: {result.outcome} ({result.reason}){added}"
@@ -120,7 +120,7 @@ def finding_lines(finding: AppRecalibration, previewed: Preview | None) -> Itera
 
 
 def finding_facts(finding: AppRecalibration, previewed: Preview | None) -> Facts:
-    """What came of one app and scorer."""
+    """The outcome for one app and scorer."""
     result = finding.result
     return {
         "app": finding.app,

@@ -1,4 +1,4 @@
-"""A dead letter as it lies in its topic, and what lies there that is none."""
+"""A dead letter as it lies in its topic, and other records that lie there."""
 
 from __future__ import annotations
 

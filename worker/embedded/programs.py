@@ -51,7 +51,7 @@ def run(command: Sequence[Path | str], user: ServerUser | None = None) -> subpro
 
 
 def run_options(user: ServerUser | None) -> dict[str, Any]:
-    """The user, a working directory that everyone may enter, and an environment free of PGHOST and its like."""
+    """The user, a working directory that everyone may enter, and an environment without variables such as PGHOST."""
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     identity = {"user": user.uid, "group": user.gid, "extra_groups": []} if user else {}
     return {"cwd": "/", "env": environment, **identity}

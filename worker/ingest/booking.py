@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Booking(Generic[S]):
-    """Books settlements of one kind; transient faults are waited out.
+    """Books settlements of one kind, and waits while a transient fault lasts.
 
     ``write`` is the transaction, and ``dead`` makes the settlement of a record that is a dead letter.
     """
@@ -43,7 +43,7 @@ class Booking(Generic[S]):
         self._metrics = metrics
 
     def book(self, settlements: Sequence[S], advances: Sequence[Advance]) -> Settled:
-        """Book a batch. Raises Stopped if a stop is asked for while something is waited out; nothing is stored then."""
+        """Book a batch. Raises Stopped if a stop is asked for while a fault lasts; nothing is stored then."""
         try:
             return self._book_all(settlements, advances)
         except StoreRejected as error:

@@ -41,7 +41,7 @@ Key = tuple[str, str, str]
 class Ingest:
     """Settles batches under one scorer and detector.
 
-    Review tasks are told of on the ``channels``; ``uniform`` draws from [0, 1) which answers become one.
+    Review tasks are sent on the ``channels``; ``uniform`` draws from [0, 1) which answers become one.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Ingest:
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
         """Give every record its outcome and store all of them with the partitions' new offsets.
 
-        Transient faults are waited out. Raises Stopped if a stop is asked for meanwhile, and ScorerBroken; nothing is
-        stored then.
+        Waits while a transient fault lasts. Raises Stopped if a stop is asked for meanwhile, and ScorerBroken;
+        nothing is stored then.
         """
         with self._metrics.stage(Stage.DECODE):
             decoded = [self._decode(record) for record in records]

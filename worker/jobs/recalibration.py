@@ -31,7 +31,7 @@ _Labels = Sequence[tuple[str, LabelledSentence]]
 
 @dataclass(frozen=True, slots=True)
 class AppRecalibration:
-    """What came of one app (None: the default) under one scorer; ``added`` is the new version, in force now.
+    """The outcome for one app (None: all without their own) under one scorer; ``added`` is the version in force now.
 
     Without ``added`` nothing has changed, in a dry run whatever the outcome.
     """

@@ -122,8 +122,8 @@ def _interval(interval: Interval) -> tuple[str, str]:
 def _estimates_note(quality: Quality) -> str:
     return (
         "Recall, precision and the share of unsupported sentences are those of the threshold in force, estimated from "
-        f"the labels of the period {_INTERVALS}. Each label counts by how seldom its like was asked about; together "
-        f"they tell as much as {quality.sample.effective_n:.0f} sentences chosen at random."
+        f"the labels of the period {_INTERVALS}. Each label counts by how seldom such a sentence was asked about; "
+        f"together they tell as much as {quality.sample.effective_n:.0f} sentences chosen at random."
     )
 
 

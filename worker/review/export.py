@@ -1,4 +1,4 @@
-"""Review tasks into a file, for tools and people that are fed by hand."""
+"""Review tasks into a file, for tools and people without a connection to the topic."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class LabelIntake:
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
         """Give every record its outcome and store all of them with the partitions' new offsets.
 
-        Transient faults are waited out. Raises Stopped if a stop is asked for meanwhile; nothing is stored then.
+        Waits while a transient fault lasts. Raises Stopped if a stop is asked for meanwhile; nothing is stored then.
         """
         with self._metrics.stage(Stage.DECODE):
             readings = [self._read(record) for record in records]

@@ -73,7 +73,7 @@ class Import:
             if outcome is LabelOutcome.UNKNOWN_SENTENCE:
                 self._reject(number, RejectReason.UNKNOWN_SENTENCE, f"no sentence {label.sentence_index} with a score")
             elif outcome is not LabelOutcome.NOTHING_TO_WITHDRAW or labels_of[number] == 1:
-                # An annotation takes back what was said before it; that there was nothing is no news.
+                # An annotation withdraws what was said before it; nobody needs to know that there was nothing.
                 self.counts[outcome.value] += 1
 
     def _reject(self, number: int, reason: RejectReason, detail: str) -> None:

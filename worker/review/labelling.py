@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 def labelling(settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry) -> Iterator[None]:
     """Take labels in until the context is left; nothing happens without a label topic in the settings.
 
-    A topic that does not exist is waited for. Any other fault that cannot be outlasted asks for the stop and is raised.
+    A topic that does not exist is waited for. Any other fault that does not pass asks for the stop and is raised.
     """
     if not settings.review_labels_topic:
         yield

@@ -47,7 +47,7 @@ class Relay(ABC):
     """Sends the events of its channel, each until it is settled: at least once, and with the same id every time.
 
     An event is settled for good in the database only after it was sent, so that a worker may die at any moment. What
-    keeps all of them from being sent (database, broker) is waited out, and does not count as an attempt.
+    keeps all of them from being sent (database, broker) is waited for, and does not count as an attempt.
     """
 
     channel: ClassVar[str]
@@ -63,7 +63,7 @@ class Relay(ABC):
         self._retry = RetryPolicy(stop, telemetry, part=self._part, within_s=within_s)
 
     def run(self) -> None:
-        """Send what waits until a stop is asked for. Raises what cannot be waited out, and Stopped."""
+        """Send what waits until a stop is asked for. Raises faults that do not pass, and Stopped."""
         try:
             while not self._stop.is_set():
                 if not self._retry.call(self.run_once, name=self._part):

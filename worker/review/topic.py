@@ -40,7 +40,7 @@ class TopicRelay(Relay):
     is settled without being sent again. A second record of an event can come about only if a process, or a request on
     its way to the broker, is frozen between note and sending, and goes on after another one has looked.
 
-    Whatever a person must mend, such as a missing topic, is waited out like a broker that is away: scoring goes on.
+    If a person must repair something, such as a missing topic, it waits as for a broker that is away: scoring goes on.
     """
 
     channel: ClassVar[str] = KAFKA

@@ -46,7 +46,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a post: a status, or the name of what kept one from coming. ``after_s`` is the server's wish."""
+    """The outcome of a post: a status, or the name of the fault. ``after_s`` is how long the server asks us to wait."""
 
     status: int | None = None
     fault: str = ""

@@ -1,4 +1,4 @@
-"""What a second opinion is, and the interface of whoever gives one."""
+"""What a second opinion is, and the interface of what gives one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Opinion:
 
 
 class OpinionFailed(Exception):  # noqa: N818 - reads as the fact it states
-    """No opinion came of it. The message is a fixed word, a status or a type of error, and never text of a message."""
+    """There is no opinion. The message is a fixed word, a status or a type of error, and never text of a message."""
 
 
 class SecondOpinion(Protocol):

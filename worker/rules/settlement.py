@@ -29,7 +29,7 @@ class Settlement:
     ``reason`` is None exactly if the outcome is scored or labelled; ``detail`` explains a dead letter and never holds
     message text. ``decoded`` is None for a dead letter. ``grounding`` and ``verdict`` are None for a dead letter and
     for a duplicate; a skipped answer (no passages, a refusal) has both, so that its sentences are listed with their
-    reason. If the verdict has a selection, the review task is told of on the ``channels``: kafka, webhook.
+    reason. If the verdict has a selection, the review task is sent on the ``channels``: kafka, webhook.
     """
 
     record: Record

@@ -84,7 +84,7 @@ def serve_health(host: str, port: int, *, liveness: Liveness, readiness: Readine
 
 
 def health_page(liveness: Liveness) -> Page:
-    """200 while every component is heard of; else 503 with the seconds of silence of those that are not."""
+    """200 while every component gives a sign of life in time; else 503 with the seconds of silence of the others."""
     silent = liveness.silent()
     if not silent:
         return _json(HTTPStatus.OK, {"status": "ok"})

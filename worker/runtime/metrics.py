@@ -66,7 +66,7 @@ class MemoryStep(StrEnum):
 
 
 class OutboxOutcome(StrEnum):
-    """What became of an event about a review task: sent, found where an earlier attempt had sent it, or given up."""
+    """The outcome of an event about a review task: sent, found because an earlier attempt had sent it, or given up."""
 
     SENT = "sent"
     FOUND = "found"
@@ -224,7 +224,7 @@ class Metrics:
     def _define_opinions(self) -> None:
         self._opinions = Counter(
             "gasp_second_opinions_total",
-            "Flagged sentences that a second opinion was given on, by its label; failed where none came of it.",
+            "Flagged sentences with a second opinion, by its label; failed if it was given up.",
             ("label",),
             registry=self._registry,
         )

@@ -1,4 +1,4 @@
-"""Metrics under the names that they had in the previous release, beside their own, for dashboards of then."""
+"""Metrics under the names of the previous release as well, for dashboards that were made for it."""
 
 from __future__ import annotations
 

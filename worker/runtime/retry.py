@@ -1,4 +1,4 @@
-"""Waiting out transient faults: pause, try again, with growing and jittered pauses, for as long as it takes."""
+"""Waiting while a transient fault lasts: pause and try again, with growing and jittered pauses, as long as needed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 class RetryPolicy:
     """Outlasts transient faults until a stop is asked for; one part of the worker's, which shows so that it lives.
 
-    ``part`` is its name for liveness, where it is expected to be heard of every ``within_s`` seconds.
+    ``part`` is its name for liveness, which expects a sign of life every ``within_s`` seconds.
     """
 
     def __init__(self, stop: Stop, telemetry: Telemetry, *, part: str, within_s: float) -> None:

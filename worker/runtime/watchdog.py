@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Liveness:
-    """When each component was last heard of. Any thread may call any method; times are of the monotonic clock."""
+    """When each component last gave a sign of life, by the monotonic clock. Any thread may call any method."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class Liveness:
         self._heard_at: dict[str, float | None] = {}
 
     def expect(self, name: str, within_s: float) -> None:
-        """From now on this component has to be heard of at least every ``within_s`` seconds."""
+        """From now on this component has to give a sign of life at least every ``within_s`` seconds."""
         with self._lock:
             self._within_s[name] = within_s
             self._heard_at[name] = time.monotonic()
@@ -49,7 +49,7 @@ class Liveness:
             self._heard_at[name] = None
 
     def forgive(self, seconds: float) -> None:
-        """For so many of the last seconds nobody could be heard, as the process itself stood still."""
+        """How many of the last seconds the process itself stood still, so that no component could give a sign."""
         with self._lock:
             now = time.monotonic()
             for name, heard_at in self._heard_at.items():

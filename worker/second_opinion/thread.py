@@ -1,4 +1,4 @@
-"""Asking an endpoint in a thread of its own, so that nothing of the model's waits for an answer."""
+"""Asking an endpoint in a thread of its own, so that the model never waits for an answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IDLE_LOOK_S = 1.0
 
 
 class OpinionThread:
-    """Asks until a stop is asked for, then closes ``chat``; pauses longer and longer while nothing comes of it."""
+    """Asks until a stop is asked for, then closes ``chat``; pauses longer and longer while it fails."""
 
     def __init__(self, asking: OpinionWork, chat: Chat, stop: Stop, telemetry: Telemetry, *, within_s: float) -> None:
         self._asking = asking
@@ -23,7 +23,7 @@ class OpinionThread:
         self._retry = RetryPolicy(stop, telemetry, part=PART, within_s=within_s)
 
     def run(self) -> None:
-        """Run in a thread. Raises what cannot be waited out."""
+        """Run in a thread. Raises faults that do not pass."""
         try:
             while not self._stop.is_set():
                 self._retry.beat()

@@ -26,7 +26,7 @@ _RENAMED = {"jobs": Role.MAINTAIN}
 
 
 def parse_roles(text: str) -> frozenset[Role]:
-    """The roles named in ``text``, with commas between. Raises ValueError for a name that is none, or for no name."""
+    """The roles named in ``text``, with commas between. Raises ValueError for an unknown name, or for no name."""
     names = _names(text)
     if not names:
         raise ValueError("name at least one role")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def opened_store(command: str) -> Iterator[Store]:
     """The store of the settings, closed on leaving. PostgreSQL's ``application_name`` is ``gasp-`` and the command.
 
-    Raises SettingsError for bad settings and StoreNotReady for a URL that is none.
+    Raises SettingsError for bad settings and StoreNotReady for what is no URL.
     """
     from worker.store.store import open_store  # SQLAlchemy, which a refused argument can spare
 

@@ -39,7 +39,7 @@ class Fit:
 
 
 def fit(sample: Sample, others: Sample, seed: int = 0) -> Fit:
-    """The curve that foretells held-out labels best. ``sample`` needs at least FOLDS interactions.
+    """The curve that predicts held-out labels best. ``sample`` needs at least FOLDS interactions.
 
     ``others`` are the labels of other apps, perhaps none; they owe nothing to what is held out.
     """

@@ -28,7 +28,7 @@ Numbers = dict[str, float | int | str | None]
 
 
 class CalibrationOutcome(StrEnum):
-    """What came of a recalibration."""
+    """The outcome of a recalibration."""
 
     NEW = "new"
     UNCHANGED = "unchanged"
