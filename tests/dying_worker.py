@@ -19,9 +19,13 @@ from worker.runtime.logs import configure_logs
 from worker.service import run_service
 from worker.settings.roles import Role
 from worker.settings.settings import read_settings
-from worker.store.store import Store
+from worker.store.calibration_runs import CalibrationRuns
+from worker.store.label_settlements import LabelSettlements
+from worker.store.outbox import Outbox
+from worker.store.settlements import Settlements
 
-PARTS: dict[str, type[Any]] = {part.__name__: part for part in (Store, RecordSink, RecordSource)}
+STORE = (Settlements, LabelSettlements, Outbox, CalibrationRuns)
+PARTS: dict[str, type[Any]] = {part.__name__: part for part in (*STORE, RecordSink, RecordSource)}
 
 
 @contextmanager
@@ -30,7 +34,7 @@ def dying_worker(
 ) -> Iterator[Forked]:
     """A worker with a scorer that needs no model; killed at the end if it still runs.
 
-    ``step`` is where it dies by itself, such as ``before Store.settle`` (None: nowhere).
+    ``step`` is where it dies by itself, such as ``before Settlements.settle`` (None: nowhere).
     """
     process = Forked(_work, (tuple(roles), step), environment, log)
     try:

@@ -31,6 +31,7 @@ from worker.ingest.scoring import AnswerScorer, Scoring
 from worker.ingest.settle import Ingest
 from worker.jobs.attribution import AttributionWork
 from worker.jobs.leased import LeasePolicy
+from worker.jobs.maintenance import maintenance_jobs
 from worker.jobs.rescoring import RescoringWork
 from worker.jobs.schedule import scheduled_jobs
 from worker.review.labelling import labelling
@@ -49,7 +50,9 @@ from worker.settings.detectors import choose_detector
 from worker.settings.roles import Role
 from worker.settings.settings import Settings
 from worker.store.schema import require_current_schema
+from worker.store.scorers import Scorers
 from worker.store.store import Store, open_store
+from worker.store.thresholds import Thresholds
 
 ENGINE_LOOK_S = 1.0
 SEEDED = "seeded default, not calibrated for this application; see docs/thresholds.md"
@@ -95,13 +98,13 @@ def run_service(
         _serve(settings, telemetry, stack)
         store = stack.enter_context(open_store(settings.database, application_name=f"gasp-worker {owner}"))
         start = RetryPolicy(stop, telemetry, part="start", within_s=settings.work_timeout_s)
-        start.call(lambda: require_current_schema(store), name="schema")
-        start.call(store.ensure_weeks, name="weeks")
-        stack.enter_context(observed(store, telemetry))
+        start.call(lambda: require_current_schema(store.server), name="schema")
+        start.call(store.weekly_partitions.ensure, name="weeks")
+        stack.enter_context(
+            observed(telemetry, jobs=store.attribution_jobs, outbox=store.outbox, runs=store.calibration_runs)
+        )
         if Role.MAINTAIN in roles:
-            stack.enter_context(scheduled_jobs(store, owner))
-            stack.enter_context(relaying(settings, store, owner, stop, telemetry))
-            stack.enter_context(labelling(settings, store, owner, stop, telemetry))
+            _maintain(settings, store, owner, stop, telemetry, stack)
         if roles == {Role.MAINTAIN}:
             telemetry.liveness.excuse("start")
             _started(telemetry, roles, owner, scorer="")
@@ -110,12 +113,30 @@ def run_service(
         scorer = (load or load_scorer)(settings)
         detector = choose_detector(settings.detector, scorer.identity)
         identity = detector.judging(scorer.identity)
-        scorer_id = start.call(lambda: register(store, identity, detector.require_bounds()), name="register")
+        first = detector.require_bounds()
+        scorer_id = start.call(lambda: register(store.scorers, store.thresholds, identity, first), name="register")
         telemetry.liveness.excuse("start")
         worker = _Worker(settings, store, scorer, detector, identity, scorer_id, owner, stop, telemetry)
         finished = _score(worker, roles, on_settled)
     log.info("stopped", owner=owner, finished=finished)
     return finished
+
+
+def _maintain(settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry, stack: ExitStack) -> None:
+    """The role that needs no model: what is done on a schedule, review tasks out, labels in."""
+    stack.enter_context(scheduled_jobs(store.job_runs, owner, maintenance_jobs(store)))
+    stack.enter_context(relaying(settings, store.outbox, store.leases, owner, stop, telemetry))
+    stack.enter_context(
+        labelling(
+            settings,
+            offsets=store.offsets,
+            labels=store.labels,
+            settlements=store.label_settlements,
+            owner=owner,
+            stop=stop,
+            telemetry=telemetry,
+        )
+    )
 
 
 def load_scorer(settings: Settings) -> GroundingScorer:
@@ -141,10 +162,10 @@ def _load(settings: Settings) -> GroundingScorer:
     return GroundingScorer(model, limits=_limits(settings), masked=settings.masked_attribution, passes=choice.passes)
 
 
-def register(store: Store, identity: ScorerIdentity, first: Bounds) -> int:
+def register(scorers: Scorers, thresholds: Thresholds, identity: ScorerIdentity, first: Bounds) -> int:
     """Make known what verdicts are given by, and give it the detector's first bounds if it has none."""
-    scorer_id = store.register_scorer(identity)
-    store.ensure_default_threshold(
+    scorer_id = scorers.register(identity)
+    thresholds.ensure_default(
         scorer_id, flag_below=first.flag_below, attribute_below=first.attribute_below, note=SEEDED
     )
     return scorer_id
@@ -184,14 +205,21 @@ def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settl
     scoring = Scoring(worker.scorer, worker.telemetry.metrics, _limits(settings))
     policy = LeasePolicy(worker.owner, settings.attribution_lease_s, settings.attribution_max_attempts)
     attribution = AttributionWork(
-        store=worker.store,
+        queue=worker.store.attribution_jobs,
+        leases=worker.store.leases,
         scoring=scoring,
         scorer_id=worker.scorer_id,
         policy=policy,
         metrics=worker.telemetry.metrics,
     )
     rescoring = RescoringWork(
-        store=worker.store, scoring=scoring, scorer_id=worker.scorer_id, detector=worker.detector, policy=policy
+        queue=worker.store.rescore_jobs,
+        leases=worker.store.leases,
+        thresholds=worker.store.thresholds,
+        scoring=scoring,
+        scorer_id=worker.scorer_id,
+        detector=worker.detector,
+        policy=policy,
     )
     retry = RetryPolicy(worker.stop, worker.telemetry, part="engine", within_s=settings.work_timeout_s)
     attributes = Role.ATTRIBUTE in roles
@@ -222,7 +250,8 @@ def _asking(worker: _Worker) -> AbstractContextManager[tuple[OpinionWork, ...]]:
     return second_opinions(
         OpinionNeeds(
             settings=worker.settings,
-            store=worker.store,
+            queue=worker.store.opinion_jobs,
+            leases=worker.store.leases,
             scorer_id=worker.scorer_id,
             owner=worker.owner,
             stop=worker.stop,
@@ -239,7 +268,7 @@ def _consume(
     on_settled: Callable[[Settled], None],
 ) -> None:
     """The consume role; ``retry`` is the engine's policy."""
-    settings, telemetry = worker.settings, worker.telemetry
+    settings, store, telemetry = worker.settings, worker.store, worker.telemetry
     poll_retry = RetryPolicy(worker.stop, telemetry, part="poll", within_s=settings.wedged_after_s)
     with ExitStack() as stack:
         sink = stack.enter_context(poll_retry.call(lambda: open_sink(settings, worker.owner), name="sink"))
@@ -247,7 +276,10 @@ def _consume(
         stack.callback(source.close)
         stack.callback(telemetry.liveness.excuse, "poll")
         ingest = Ingest(
-            store=worker.store,
+            settlements=store.settlements,
+            interactions=store.interactions,
+            thresholds=store.thresholds,
+            sampling=store.sampling,
             scoring=scoring,
             scorer_id=worker.scorer_id,
             detector=worker.detector,
@@ -260,7 +292,7 @@ def _consume(
         )
         placement = Placement(
             source=source,
-            store=worker.store,
+            offsets=store.offsets,
             topic=settings.topic,
             owner=worker.owner,
             first_start=settings.first_start,

@@ -106,15 +106,15 @@ def test_a_reviewers_labels_become_the_next_threshold_version(tansu: Broker, dep
 
 
 STEPS = (
-    ("before Store.settle", (Role.CONSUME,)),
-    ("after Store.settle", (Role.CONSUME,)),
-    ("after Store.claim_outbox", (Role.MAINTAIN,)),
-    ("after Store.note_sending", (Role.MAINTAIN,)),
-    ("before Store.finish_outbox", (Role.MAINTAIN,)),
-    ("before Store.settle_labels", (Role.MAINTAIN,)),
-    ("after Store.settle_labels", (Role.MAINTAIN,)),
-    ("before Store.book_calibration", (Role.MAINTAIN,)),
-    ("after Store.book_calibration", (Role.MAINTAIN,)),
+    ("before Settlements.settle", (Role.CONSUME,)),
+    ("after Settlements.settle", (Role.CONSUME,)),
+    ("after Outbox.claim", (Role.MAINTAIN,)),
+    ("after Outbox.note_sending", (Role.MAINTAIN,)),
+    ("before Outbox.finish", (Role.MAINTAIN,)),
+    ("before LabelSettlements.settle", (Role.MAINTAIN,)),
+    ("after LabelSettlements.settle", (Role.MAINTAIN,)),
+    ("before CalibrationRuns.book", (Role.MAINTAIN,)),
+    ("after CalibrationRuns.book", (Role.MAINTAIN,)),
 )
 
 

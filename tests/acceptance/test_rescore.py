@@ -30,7 +30,7 @@ def history(store: Store) -> int:
     scorer_id, threshold = prepared(store)
     apps = ("shop", "shop", "shop", "bot", "bot")
     batch = [scored(n, f"id-{n}", [0.2], threshold, app=app) for n, app in enumerate(apps)]
-    store.settle(scorer_id, batch, [advance(0, 5)])
+    store.settlements.settle(scorer_id, batch, [advance(0, 5)])
     return prepared(store, OTHER_IDENTITY, partitions=0)[0]
 
 
@@ -41,7 +41,7 @@ def test_the_command_counts_queues_and_takes_back(tansu: Broker, deploy: Deploy,
         f"would queue 5 interactions for {LABEL}",
         "0 have its verdict already, 0 were queued before",
     ]
-    assert store.rescore_backlog() == Backlog()
+    assert store.rescore_jobs.backlog() == Backlog()
     first = run("rescore", "--scorer", str(history), "--since", SINCE, "--until", "2025-12-01", "--app", "bot")
     assert first.stdout.splitlines()[0] == f"queued 2 interactions for {LABEL}"
     second = run("rescore", "--scorer", LABEL, "--since", SINCE)
@@ -53,7 +53,7 @@ def test_the_command_counts_queues_and_takes_back(tansu: Broker, deploy: Deploy,
     assert json.loads(run("status", "--json").stdout)["rescoring"]["waiting"] == 5
     back = run("rescore", "--cancel", "--scorer", LABEL)
     assert back.stdout == f"took back 5 interactions that waited for {LABEL}\n"
-    assert store.rescore_backlog() == Backlog()
+    assert store.rescore_jobs.backlog() == Backlog()
     assert "re-scoring jobs" not in run("status").stdout
 
 
@@ -74,7 +74,7 @@ def test_what_cannot_be_meant_is_refused(
     done = deploy(tansu).run("rescore", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
-    assert store.rescore_backlog() == Backlog()
+    assert store.rescore_jobs.backlog() == Backlog()
 
 
 def test_a_second_model_judges_the_history_of_the_first_though_its_worker_is_killed(

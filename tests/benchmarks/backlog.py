@@ -132,7 +132,7 @@ def wait_for_first(store: Store) -> None:
 
 def settled(store: Store) -> int:
     """By the database; every partition began at zero."""
-    return sum(store.positions(TOPIC).values())
+    return sum(store.offsets.positions(TOPIC).values())
 
 
 def said_lag(port: int) -> float:

@@ -29,9 +29,15 @@ from sqlalchemy import Connection, Engine, text
 
 from migrations.upgrade import upgrade
 from worker.embedded.postgres import embedded_postgres
-from worker.store import attribution_jobs as attribution
-from worker.store import interactions, leases, rescoring, retention, status
+from worker.store.attribution_jobs import AttributionJobs
+from worker.store.database import Database, Result
 from worker.store.engine import open_engine
+from worker.store.interactions import Interactions, stored_revisions
+from worker.store.leases import reap
+from worker.store.ledger import Ledger
+from worker.store.rescore_jobs import RescoreJobs
+from worker.store.retention import Retention
+from worker.store.retention_periods import Period, RetentionPeriods
 from worker.store.tables import attribution_jobs, rescore_jobs
 
 OUTPUT = Path("build/bench/views.json")
@@ -55,7 +61,7 @@ EVERY_PLAN = {
     "log_level": "notice",
 }
 
-Work = Callable[[Connection], object]
+Work = Callable[[Database], object]
 Plan = dict[str, Any]
 
 _REGISTERED = """
@@ -308,30 +314,50 @@ def works(count: int) -> list[tuple[str, Work, bool]]:
     lease: dict[str, Any] = {"lease_s": LEASE_S, "max_attempts": MAX_ATTEMPTS}
     long_ago = datetime.now(UTC) - timedelta(weeks=WEEKS - 1)
     return [
-        ("known", lambda connection: interactions.known(connection, SCORER, seen), False),
-        ("stored revisions", lambda connection: interactions.stored_revisions(connection, SCORER, keys), False),
-        ("claim attribution", lambda connection: attribution.claim_job(connection, "bench", SCORER, **lease), False),
-        ("claim re-scoring", lambda connection: rescoring.claim_jobs(connection, "bench", 2, limit=16, **lease), False),
-        ("reap attribution", lambda connection: leases.reap(connection, attribution_jobs), False),
-        ("reap re-scoring", lambda connection: leases.reap(connection, rescore_jobs), False),
-        ("open backlog of attribution", lambda connection: leases.open_backlog(connection, attribution_jobs), False),
+        ("known", lambda database: Interactions(database).known(SCORER, seen), False),
+        (
+            "stored revisions",
+            lambda one: one.write(lambda connection: stored_revisions(connection, SCORER, keys)),
+            False,
+        ),
+        ("claim attribution", lambda database: AttributionJobs(database).claim("bench", SCORER, **lease), False),
+        ("claim re-scoring", lambda database: RescoreJobs(database).claim("bench", 2, limit=16, **lease), False),
+        ("reap attribution", lambda one: one.write(lambda connection: reap(connection, attribution_jobs)), False),
+        ("reap re-scoring", lambda one: one.write(lambda connection: reap(connection, rescore_jobs)), False),
+        ("open backlog of attribution", lambda database: AttributionJobs(database).open_backlog(), False),
         # They count the jobs that are done, too, which are in no index.
-        ("backlog of attribution", lambda connection: leases.backlog(connection, attribution_jobs), True),
-        ("backlog of re-scoring", lambda connection: leases.backlog(connection, rescore_jobs), True),
-        ("outcome counts", status.outcome_counts, True),
-        ("retention: apps", retention.apps, False),
-        ("retention: 1,000 interactions", lambda connection: _deleted(connection), False),
+        ("backlog of attribution", lambda database: AttributionJobs(database).backlog(), True),
+        ("backlog of re-scoring", lambda database: RescoreJobs(database).backlog(), True),
+        ("outcome counts", lambda database: Ledger(database).counts(), True),
+        ("retention: apps", lambda database: Interactions(database).apps(), False),
+        ("retention: 1,000 interactions", _deleted, False),
         (
             "retention: 1,000 of the ledger",
-            lambda connection: retention.delete_ledger(connection, TOPIC, 0, long_ago, LIMIT),
+            lambda database: Retention(database).delete_ledger(TOPIC, 0, long_ago, LIMIT),
             False,
         ),
     ]
 
 
-def _deleted(connection: Connection) -> int:
-    retention.set_period(connection, retention.Period(None, 1))
-    return retention.delete_interactions(connection, APP, LIMIT)
+def _deleted(database: Database) -> int:
+    RetentionPeriods(database).set(Period(None, 1))
+    return Retention(database).delete_interactions(APP, LIMIT)
+
+
+class OneConnection(Database):
+    """A database whose every piece of work goes through one connection, which its owner takes back."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """The connection."""
+        yield self._connection
+
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """On the connection, once."""
+        return work(self._connection)
 
 
 def _watch(engine: Engine, name: str, work: Work, *, allowed: bool) -> Answer:
@@ -346,7 +372,7 @@ def _watch(engine: Engine, name: str, work: Work, *, allowed: bool) -> Answer:
         driver.add_notice_handler(lambda notice: runs[-1].append(_told(notice.message_primary or "")))
         for _ in range(RUNS_BEFORE + REPEATS):
             runs.append([])
-            work(connection)
+            work(OneConnection(connection))
             connection.rollback()
         connection.invalidate()
     times = [sum(duration_ms for duration_ms, _ in run) for run in runs[RUNS_BEFORE:]]

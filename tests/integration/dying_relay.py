@@ -12,9 +12,10 @@ from worker.review.topic import TopicRelay
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.settings.settings import read_settings
-from worker.store.store import Store, open_store
+from worker.store.outbox import Outbox
+from worker.store.store import open_store
 
-STEPS: dict[str, type] = {"note_sending": Store, "send": RecordSink, "finish_outbox": Store}
+STEPS: dict[str, type] = {"note_sending": Outbox, "send": RecordSink, "finish": Outbox}
 
 
 def main(url: str, bootstrap: str, topic: str, step: str) -> None:
@@ -24,7 +25,7 @@ def main(url: str, bootstrap: str, topic: str, step: str) -> None:
     setattr(STEPS[step], step, die)
     settings = read_settings(database_url=url, kafka_bootstrap_servers=bootstrap, review_tasks_topic=topic)
     with open_store(url, application_name="gasp-dying-relay") as store:
-        TopicRelay(settings, store, "dying", Stop(), Telemetry()).run_once()
+        TopicRelay(settings, store.outbox, store.leases, "dying", Stop(), Telemetry()).run_once()
 
 
 if __name__ == "__main__":

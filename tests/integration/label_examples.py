@@ -39,7 +39,7 @@ def answered(store: Store, *interaction_ids: str) -> None:
     """Store an answer of four sentences under each id, and nothing for people to do."""
     scorer_id, threshold = prepared(store)
     batch = [scored(offset, name, GAPS, threshold) for offset, name in enumerate(interaction_ids)]
-    store.settle(scorer_id, batch, [advance(0, len(batch))])
+    store.settlements.settle(scorer_id, batch, [advance(0, len(batch))])
 
 
 def asked(url: str, interaction_id: str, *, reviewers: int = 1, revision: int = 1) -> UUID:

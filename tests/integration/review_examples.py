@@ -23,7 +23,7 @@ def issue_tasks(store: Store, answers: int, channel: str) -> None:
         selected(scored(number, f"id-{number}", GAPS, threshold), indexes=ASKED, probability=0.25, channels=(channel,))
         for number in range(answers)
     ]
-    store.settle(scorer_id, batch, [advance(0, answers)])
+    store.settlements.settle(scorer_id, batch, [advance(0, answers)])
 
 
 def no_attribution(url: str) -> None:
@@ -34,7 +34,7 @@ def no_attribution(url: str) -> None:
 def end_leases(store: Store, url: str) -> None:
     """As if the time of every lease were over."""
     rows(url, "UPDATE outbox SET leased_until = now() - interval '1 second' WHERE state = 'running'")
-    store.reap_leases()
+    store.leases.reap()
 
 
 def review_settings(url: str, bootstrap: str = "127.0.0.1:1", **overrides: Any) -> Settings:

@@ -45,11 +45,11 @@ _SENTENCE = "Zug n\N{COMBINING DIAERESIS} \N{STEAM LOCOMOTIVE}{number}. "
 
 def prepared(store: Store, identity: ScorerIdentity = IDENTITY, partitions: int = 1) -> tuple[int, Threshold]:
     """A store with a scorer, its default threshold and partitions that begin at 0; the scorer's id and threshold."""
-    scorer_id = store.register_scorer(identity)
-    store.ensure_default_threshold(scorer_id, FLAG_BELOW, ATTRIBUTE_BELOW, "for tests")
+    scorer_id = store.scorers.register(identity)
+    store.thresholds.ensure_default(scorer_id, FLAG_BELOW, ATTRIBUTE_BELOW, "for tests")
     for partition in range(partitions):
-        assert store.claim_partition(claim(partition)) is not None
-    threshold = store.active_thresholds(scorer_id)[None]
+        assert store.offsets.claim(claim(partition)) is not None
+    threshold = store.thresholds.in_force(scorer_id)[None]
     return scorer_id, threshold
 
 

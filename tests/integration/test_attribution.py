@@ -48,10 +48,11 @@ class FailingScorer:
 def _attribution(store: Store, error: Exception) -> AttributionWork:
     """A worker whose scorer fails, and a job for it."""
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.01, 0.9], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.01, 0.9], threshold)], [advance(0, 1)])
     metrics = Metrics()
     return AttributionWork(
-        store=store,
+        queue=store.attribution_jobs,
+        leases=store.leases,
         scoring=Scoring(FailingScorer(error), metrics),
         scorer_id=scorer_id,
         policy=LeasePolicy("worker-1", lease_s=60, max_attempts=2),

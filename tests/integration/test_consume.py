@@ -119,10 +119,14 @@ def running(
             max_poll_interval_ms=max_poll_interval_ms,
         )
         stack.callback(source.close)
-        loop = Loop(source, scorer, register(store, scorer.identity, GAP.require_bounds()), topic, dead_letter_topic)
+        scorer_id = register(store.scorers, store.thresholds, scorer.identity, GAP.require_bounds())
+        loop = Loop(source, scorer, scorer_id, topic, dead_letter_topic)
         retry = RetryPolicy(stop, telemetry, part="test", within_s=60)
         ingest = Ingest(
-            store=store,
+            settlements=store.settlements,
+            interactions=store.interactions,
+            thresholds=store.thresholds,
+            sampling=store.sampling,
             scoring=Scoring(scorer, telemetry.metrics),
             scorer_id=loop.scorer_id,
             detector=GAP,
@@ -134,7 +138,7 @@ def running(
         )
         placement = Placement(
             source=source,
-            store=store,
+            offsets=store.offsets,
             topic=topic,
             owner="test",
             first_start="earliest",
@@ -178,8 +182,8 @@ def test_the_consumer_polls_on_with_its_partitions_paused_while_a_batch_is_score
         loop.scorer.gate.set()
         wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
         assert loop.source.generation() == generation
-    assert store.positions(loop.topic) == {0: MESSAGES}
-    assert store.outcome_counts() == {(Outcome.SCORED, None): MESSAGES}
+    assert store.offsets.positions(loop.topic) == {0: MESSAGES}
+    assert store.ledger.counts() == {(Outcome.SCORED, None): MESSAGES}
 
 
 def test_a_worker_that_no_longer_owns_a_partition_writes_nothing_of_it_and_goes_on_behind_the_other(
@@ -194,16 +198,16 @@ def test_a_worker_that_no_longer_owns_a_partition_writes_nothing_of_it_and_goes_
         ]
         extent = loop.source.extent()
         other = Claim(loop.topic, 0, "another", loop.source.generation(), 0, 0, extent.topic_id)
-        assert store.claim_partition(other) == Position(0)
-        store.settle(loop.scorer_id, others, [Advance(loop.topic, 0, 0, 6, "another", other.generation)])
+        assert store.offsets.claim(other) == Position(0)
+        store.settlements.settle(loop.scorer_id, others, [Advance(loop.topic, 0, 0, 6, "another", other.generation)])
         loop.scorer.gate.set()
         wait_until(lambda: loop.outcomes() == MESSAGES - 6, what="the rest")
     assert loop.settled[0].fenced == ((loop.topic, 0),)
-    assert store.outcome_counts() == {
+    assert store.ledger.counts() == {
         (Outcome.DEAD_LETTERED, "null_value"): 6,
         (Outcome.SCORED, None): MESSAGES - 6,
     }
-    assert store.positions(loop.topic) == {0: MESSAGES}
+    assert store.offsets.positions(loop.topic) == {0: MESSAGES}
 
 
 @pytest.mark.kafka
@@ -231,7 +235,7 @@ def test_a_claim_against_a_later_generation_waits_and_insists_once_the_group_let
         # An owner of a later generation, as a group that is no more leaves behind.
         extent = loop.source.extent()
         later = Claim(loop.topic, 0, "another", 1_000_000, 0, 0, extent.topic_id)
-        assert store.claim_partition(later) == Position(0)
+        assert store.offsets.claim(later) == Position(0)
         with capture_logs() as events:
             loop.scorer.gate.set()
             wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
@@ -240,7 +244,7 @@ def test_a_claim_against_a_later_generation_waits_and_insists_once_the_group_let
             "fenced",
             "claim_refused",
         ]
-    assert store.outcome_counts() == {(Outcome.SCORED, None): MESSAGES}
+    assert store.ledger.counts() == {(Outcome.SCORED, None): MESSAGES}
 
 
 def test_an_exchange_that_breaks_the_scorer_is_a_dead_letter_and_its_neighbours_are_scored(
@@ -250,7 +254,7 @@ def test_an_exchange_that_breaks_the_scorer_is_a_dead_letter_and_its_neighbours_
         loop.scorer.fails_on = str(exchange(2)["answer"])
         loop.scorer.gate.set()
         wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
-    assert store.outcome_counts() == {
+    assert store.ledger.counts() == {
         (Outcome.DEAD_LETTERED, "scoring_failed"): 1,
         (Outcome.SCORED, None): MESSAGES - 1,
     }
@@ -264,7 +268,7 @@ def test_what_was_judged_before_is_not_scored_again(tansu: Broker, store: Store,
         tansu.send(loop.topic, [json.dumps(exchange(number)).encode() for number in range(MESSAGES)])
         # The gate is closed, so only what needs no scoring comes through.
         wait_until(lambda: loop.outcomes() == 2 * MESSAGES, what="the duplicates")
-    assert store.outcome_counts()[(Outcome.SKIPPED, "duplicate")] == MESSAGES
+    assert store.ledger.counts()[(Outcome.SKIPPED, "duplicate")] == MESSAGES
 
 
 def test_records_that_no_client_can_decode_are_dead_letters_in_their_place(
@@ -274,8 +278,8 @@ def test_records_that_no_client_can_decode_are_dead_letters_in_their_place(
         broker.send_undecodable(loop.topic)
         broker.send(loop.topic, [json.dumps(exchange(number)).encode() for number in range(MESSAGES, MESSAGES + 3)])
         loop.scorer.gate.set()
-        wait_until(lambda: store.positions(loop.topic) == {0: MESSAGES + 6}, what="the last position")
-    assert store.outcome_counts() == {
+        wait_until(lambda: store.offsets.positions(loop.topic) == {0: MESSAGES + 6}, what="the last position")
+    assert store.ledger.counts() == {
         (Outcome.SCORED, None): MESSAGES + 3,
         (Outcome.DEAD_LETTERED, "invalid_json"): 1,
         (Outcome.DEAD_LETTERED, "unreadable"): 2,
@@ -291,8 +295,8 @@ def test_a_row_that_the_database_refuses_is_a_dead_letter_and_the_rest_of_its_ba
     with running(tansu, store, gated_model) as loop:
         loop.scorer.gate.set()
         wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
-    assert store.outcome_counts() == {
+    assert store.ledger.counts() == {
         (Outcome.DEAD_LETTERED, "store_rejected"): 1,
         (Outcome.SCORED, None): MESSAGES - 1,
     }
-    assert store.positions(loop.topic) == {0: MESSAGES}
+    assert store.offsets.positions(loop.topic) == {0: MESSAGES}

@@ -25,8 +25,8 @@ def url(store: Store, database_url: str) -> str:
         scored(3, "d", [0.5], threshold),
         scored(4, "other", [0.05], threshold, app="desk"),
     ]
-    store.settle(scorer_id, batch, [advance(0, 5)])
-    store.settle(scorer_id, [scored(5, "c", [0.9], threshold, edition="new ")], [advance(5, 6)])
+    store.settlements.settle(scorer_id, batch, [advance(0, 5)])
+    store.settlements.settle(scorer_id, [scored(5, "c", [0.9], threshold, edition="new ")], [advance(5, 6)])
     move(database_url, "d", 7)
     return database_url
 
@@ -61,8 +61,8 @@ def test_a_bucket_without_a_score_has_no_share(url: str) -> None:
 
 
 def test_a_late_message_is_counted_in_the_bucket_of_its_own_time(url: str, store: Store) -> None:
-    threshold = store.active_thresholds(1)[None]
-    store.settle(1, [scored(6, "late", [0.03, 0.04], threshold)], [advance(6, 7)])
+    threshold = store.thresholds.in_force(1)[None]
+    store.settlements.settle(1, [scored(6, "late", [0.03, 0.04], threshold)], [advance(6, 7)])
     ten, _ = rates(url, "v_rates_5m")
     assert (ten["interactions"], ten["sentences_flagged"], ten["flagged_share"]) == (4, 3, 0.6)
 
@@ -77,9 +77,9 @@ def test_days_begin_at_midnight_in_utc_wherever_the_reader_is(url: str) -> None:
 
 def test_the_use_of_passages_is_that_of_attributed_answers(url: str, store: Store) -> None:
     assert rows(url, "SELECT * FROM v_chunk_usage") == []
-    job = store.claim_job("w", 1, 60, 3)
+    job = store.attribution_jobs.claim("w", 1, 60, 3)
     assert job is not None
-    assert store.finish_job(job, attributed([0.01, 0.9, None], [[0.4, -0.2], [0.1, 0.7], []]))
+    assert store.attribution_jobs.finish(job, attributed([0.01, 0.9, None], [[0.4, -0.2], [0.1, 0.7], []]))
     first, second = rows(url, "SELECT * FROM v_chunk_usage ORDER BY passage_position")
     assert (first["time"], first["app"], first["passage_id"], first["answers"]) == (DAY, "shop", "p0", 1)
     # The first sentence rests on passage 0 and is contradicted by passage 1, on which the second rests.

@@ -42,7 +42,7 @@ def verified(server: TlsPostgres) -> dict[str, str]:
 def session(url: str) -> tuple[str, bool, bool]:
     """Who the server says we are, whether by TLS, and whether by a certificate."""
     query = "SELECT current_user, ssl, client_serial FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
-    with closing(open_store(url, application_name="gasp-test")) as store, store._engine.connect() as connection:
+    with closing(open_store(url, application_name="gasp-test")) as store, store._database.read() as connection:
         user, by_tls, certificate = connection.exec_driver_sql(query).one()
         return user, by_tls, certificate is not None
 
@@ -50,7 +50,7 @@ def session(url: str) -> tuple[str, bool, bool]:
 def refusal(url: str) -> str:
     """What a store says of a URL that never gets a connection. No secret is in it."""
     with closing(open_store(url, application_name="gasp-test")) as store, pytest.raises(StoreNotReady) as raised:
-        store.ping()
+        store.server.ping()
     assert not any(secret in f"{raised.value} {raised.value!r}" for secret in SECRETS)
     return str(raised.value)
 
@@ -79,7 +79,7 @@ def test_a_certificate_takes_the_place_of_a_password(
 def test_migrations_run_over_tls(server: TlsPostgres, verified: dict[str, str]) -> None:
     upgrade(server.url(**verified))
     with closing(open_store(server.url(**verified), application_name="gasp-test")) as store:
-        assert store.schema_revision() == head_revision()
+        assert store.server.schema_revision() == head_revision()
 
 
 def test_another_authority_is_refused_for_good(server: TlsPostgres) -> None:

@@ -247,7 +247,7 @@ def test_more_rows_than_a_batch_go_in_by_batches(
 def test_agreement_is_shown_for_all_and_for_each_pair(store: Store, task: UUID) -> None:
     assert run("agreement").stdout == "no sentence has labels of two reviewers\n"
     words = {"ada": ("supported", "unsupported"), "bob": ("not_a_claim", "partly")}
-    store.add_labels([label(task, index, given[index], who) for who, given in words.items() for index in ASKED], "file")
+    store.labels.add([label(task, index, given[index], who) for who, given in words.items() for index in ASKED], "file")
     assert run("agreement").stdout.splitlines() == [
         f"shop: {who}: 2 of 2 sentences agreed, alpha 1.000 (0.000 over the five labels)"
         for who in ("all reviewers", "ada and bob")

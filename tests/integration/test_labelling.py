@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,6 +36,8 @@ from worker.runtime.telemetry import Telemetry
 from worker.service import run_service
 from worker.settings.roles import Role
 from worker.settings.settings import Settings
+from worker.store.label_settlements import LabelSettlements
+from worker.store.labels import Labels
 from worker.store.store import Store
 
 LEDGER = "SELECT outcome, reason, detail FROM ledger WHERE topic = %(topic)s ORDER BY record_offset"
@@ -65,9 +67,19 @@ class Desk:
         return [item for item in scan if isinstance(item, Record)]
 
     @contextmanager
-    def reading(self, store: Store | None = None, owner: str = "test") -> Iterator[Stop]:
+    def reading(
+        self, labels: Labels | None = None, settlements: LabelSettlements | None = None, owner: str = "test"
+    ) -> Iterator[Stop]:
         stop = Stop()
-        with labelling(self.settings, store or self.store, owner, stop, Telemetry()):
+        with labelling(
+            self.settings,
+            offsets=self.store.offsets,
+            labels=labels or self.store.labels,
+            settlements=settlements or self.store.label_settlements,
+            owner=owner,
+            stop=stop,
+            telemetry=Telemetry(),
+        ):
             yield stop
 
     def read(self, records: int) -> None:
@@ -186,35 +198,27 @@ class Killed(Exception):  # noqa: N818 - what becomes of the process
     """Stands for the end of the process."""
 
 
-class DyingStore(Store):
-    """Ends the process once, before or behind a step."""
+class DyingLabels(Labels):
+    """Ends the process before it is asked which sentences are unknown."""
 
-    step = ""
+    def unknown_sentences(self, labels: Sequence[ReviewLabel]) -> set[int]:  # noqa: ARG002 - as the one it replaces
+        """The end."""
+        raise Killed
+
+
+class DyingSettlements(LabelSettlements):
+    """Ends the process before or behind the transaction."""
+
     behind = False
 
-    def _die(self, step: str, run: Callable[[], Any]) -> Any:
-        if step != self.step:
-            return run()
+    def settle(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
+        """As the store, and the end."""
         if self.behind:
-            run()
-        raise Killed(step)
-
-    def unknown_sentences(self, found: Sequence[ReviewLabel]) -> set[int]:
-        """As the store, or the end."""
-        missing: set[int] = self._die("unknown_sentences", lambda: super(DyingStore, self).unknown_sentences(found))
-        return missing
-
-    def settle_labels(self, settlements: Sequence[LabelSettlement], advances: Sequence[Advance]) -> Settled:
-        """As the store, or the end."""
-        settled: Settled = self._die(
-            "settle_labels", lambda: super(DyingStore, self).settle_labels(settlements, advances)
-        )
-        return settled
+            super().settle(settlements, advances)
+        raise Killed
 
 
-@pytest.mark.parametrize(
-    ("step", "behind"), [("unknown_sentences", False), ("settle_labels", False), ("settle_labels", True)]
-)
+@pytest.mark.parametrize(("step", "behind"), [("unknown_sentences", False), ("settle", False), ("settle", True)])
 def test_a_process_that_ends_between_two_steps_loses_no_label_and_doubles_none(
     desk: Desk,
     task: UUID,
@@ -222,9 +226,11 @@ def test_a_process_that_ends_between_two_steps_loses_no_label_and_doubles_none(
     behind: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     desk.send(*(label(task, index, "supported") for index in ASKED), b"no label")
-    dying = DyingStore(desk.store._engine)
-    dying.step, dying.behind = step, behind
-    with pytest.raises(Killed), desk.reading(dying) as stop:
+    labels = DyingLabels(desk.store._database) if step == "unknown_sentences" else None
+    settlements = DyingSettlements(desk.store._database) if step == "settle" else None
+    if settlements is not None:
+        settlements.behind = behind
+    with pytest.raises(Killed), desk.reading(labels, settlements) as stop:
         assert stop.wait(60)
     desk.read(3)
     assert [outcome for outcome, _ in desk.booked()] == ["labelled", "labelled", "dead_lettered"]
@@ -251,11 +257,12 @@ def test_a_label_that_the_database_refuses_is_a_dead_letter_and_the_others_go_in
 def test_a_record_that_no_client_can_read_is_a_dead_letter_by_reference(desk: Desk) -> None:
     telemetry = Telemetry()
     retry = RetryPolicy(Stop(), telemetry, part="test", within_s=60)
-    assert desk.store.claim_partition(Claim(desk.topic, 0, "test", 1, 0, 0)) is not None
+    assert desk.store.offsets.claim(Claim(desk.topic, 0, "test", 1, 0, 0)) is not None
     with RecordSink(desk.broker.bootstrap) as sink:
         letters = DeadLetters(sink, desk.settings.dead_letter_topic, 1_000_000)
         intake = LabelIntake(
-            store=desk.store,
+            labels=desk.store.labels,
+            settlements=desk.store.label_settlements,
             dead_letters=letters,
             max_message_bytes=1_000_000,
             retry=retry,

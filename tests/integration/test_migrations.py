@@ -62,7 +62,7 @@ def test_upgrading_twice_changes_nothing_and_ends_at_the_newest_revision(empty_d
     before = rows(empty_database_url, _OBJECTS)
     upgrade(empty_database_url)
     store = open_store(empty_database_url, application_name="gasp-test")
-    assert store.schema_revision() == head_revision() is not None
+    assert store.server.schema_revision() == head_revision() is not None
     assert rows(empty_database_url, _OBJECTS) == before
     store.close()
 
@@ -195,7 +195,7 @@ def test_a_database_that_is_not_in_utf8_is_refused_with_what_to_do(postgres_serv
     with pytest.raises(MigrationError, match=r"SQL_ASCII.*ENCODING 'UTF8'.*GASP_DATABASE_URL"):
         upgrade(url)
     with open_store(url, application_name="gasp-test") as store, pytest.raises(StoreNotReady, match="ENCODING 'UTF8'"):
-        require_current_schema(store)
+        require_current_schema(store.server)
     drop_database(postgres_server, name)
 
 
@@ -235,13 +235,13 @@ def test_no_floating_point_column_takes_a_number_that_is_not_finite(
     store: Store, database_url: str, number: str
 ) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [selected(scored(0, "a", [0.01], threshold))], [advance(0, 1)])
-    job = store.claim_job("w", scorer_id, 60, 3)
+    store.settlements.settle(scorer_id, [selected(scored(0, "a", [0.01], threshold))], [advance(0, 1)])
+    job = store.attribution_jobs.claim("w", scorer_id, 60, 3)
     assert job is not None
-    assert store.finish_job(job, attributed([0.01], [[0.3, -0.2]]))
-    assert store.queue_opinions(scorer_id, "another", daily=1, limit=1) == 1
-    store.set_review_policy(DEFAULT_POLICY)
-    store.set_review_pace("shop", scorer_id, UsualDay(1.0, 1.0, 1.0))
+    assert store.attribution_jobs.finish(job, attributed([0.01], [[0.3, -0.2]]))
+    assert store.opinion_jobs.queue(scorer_id, "another", daily=1, limit=1) == 1
+    store.policies.set(DEFAULT_POLICY)
+    store.sampling.set_usual_day("shop", scorer_id, UsualDay(1.0, 1.0, 1.0))
     columns = [(row["table_name"], row["column_name"]) for row in rows(database_url, _FLOATS)]
     assert len(columns) == 26
     for table, column in columns:

@@ -23,17 +23,15 @@ from tests.integration.store_examples import (
 )
 from worker.cli import app as gasp_worker
 from worker.errors import Stopped
-from worker.jobs.maintenance import recalibrate as scheduled
-from worker.jobs.recalibration import COMMAND, SCHEDULE, AppRecalibration, recalibrations
+from worker.jobs.maintenance import maintenance_jobs
+from worker.jobs.recalibration import COMMAND, SCHEDULE, AppRecalibration, Recalibrator
 from worker.rules.verdict import Threshold, judge
-from worker.store import evidence
 from worker.store.calibration_runs import OVERTAKEN, CalibrationRun
-from worker.store.engine import transaction
 from worker.store.errors import StoreUnavailable
-from worker.store.rescoring import History
+from worker.store.rescore_jobs import History
 from worker.store.revisions import Judged
 from worker.store.store import Store
-from worker.store.thresholds import Proposal
+from worker.store.threshold_versions import Proposal
 
 RUNS = "SELECT app, trigger, outcome, reason, in_force_id, threshold_id, numbers FROM calibration_runs ORDER BY id"
 SENTENCES_PER_ANSWER = 4
@@ -78,7 +76,7 @@ def fill(store: Store, url: str, *, answers: int, apps: Sequence[str] = ("shop",
         scored(offset, f"id-{offset}", found, threshold, app=apps[offset % len(apps)])
         for offset, found in enumerate(gaps(answers))
     ]
-    store.settle(scorer_id, batch, [advance(0, answers)])
+    store.settlements.settle(scorer_id, batch, [advance(0, answers)])
     rows(url, TASKS, scorer=scorer_id, apps=list(apps))
     rows(url, ASKED)
     rows(url, LABELS)
@@ -86,7 +84,13 @@ def fill(store: Store, url: str, *, answers: int, apps: Sequence[str] = ("shop",
 
 
 def run(store: Store, trigger: str = COMMAND, **options: Any) -> list[AppRecalibration]:
-    return list(recalibrations(store, threading.Event(), trigger=trigger, **options))
+    return list(Recalibrator.of(store).recalibrations(threading.Event(), trigger=trigger, **options))
+
+
+def scheduled(store: Store) -> str:
+    """What the job of that name says that it did."""
+    (job,) = (job for job in maintenance_jobs(store) if job.name == "recalibrate")
+    return job.work(threading.Event())
 
 
 def written(url: str) -> tuple[int, int, int]:
@@ -100,7 +104,7 @@ def test_enough_labels_give_a_version_of_the_app_that_is_in_force_and_a_row_that
     store: Store, database_url: str
 ) -> None:
     scorer_id, default = fill(store, database_url, answers=120)
-    assert scheduled(store, threading.Event()) == "2 new"
+    assert scheduled(store) == "2 new"
     of_app, of_default = rows(database_url, RUNS)
     assert [(row["app"], row["trigger"], row["outcome"]) for row in (of_app, of_default)] == [
         ("shop", "schedule", "new"),
@@ -108,12 +112,12 @@ def test_enough_labels_give_a_version_of_the_app_that_is_in_force_and_a_row_that
     ]
     assert of_app["in_force_id"] == default.id
     assert of_app["numbers"]["n_labels"] == 480
-    own = store.active_thresholds(scorer_id)["shop"]
+    own = store.thresholds.in_force(scorer_id)["shop"]
     assert (own.id, own.name, own.learned_from) == (of_app["threshold_id"], "shop/1", "calibrated")
     assert own.flag_below > default.flag_below
     assert own.curve is not None
     assert own.curve.probability(0.1) > own.curve.probability(0.9)
-    assert store.active_thresholds(scorer_id)[None].name == "*/2"
+    assert store.thresholds.in_force(scorer_id)[None].name == "*/2"
     entered = rows(database_url, "SELECT activated_by, reason FROM threshold_activations ORDER BY id")
     assert entered[1:] == [{"activated_by": "recalibration", "reason": "calibrated"}] * 2
 
@@ -122,20 +126,20 @@ def test_too_few_labels_are_a_row_with_the_reason_and_an_app_without_a_label_is_
     store: Store, database_url: str
 ) -> None:
     scorer_id, default = fill(store, database_url, answers=6)
-    store.settle(scorer_id, [scored(6, "new", [0.2], default, app="unlabelled")], [advance(6, 7)])
-    assert scheduled(store, threading.Event()) == "2 refused"
+    store.settlements.settle(scorer_id, [scored(6, "new", [0.2], default, app="unlabelled")], [advance(6, 7)])
+    assert scheduled(store) == "2 refused"
     assert [(row["app"], row["outcome"], row["reason"], row["threshold_id"]) for row in rows(database_url, RUNS)] == [
         ("shop", "refused", "too_few_labels", None),
         (None, "refused", "too_few_labels", None),
     ]
-    assert store.calibration_counts() == {("refused", "too_few_labels"): 2}
+    assert store.calibration_runs.counts() == {("refused", "too_few_labels"): 2}
     assert written(database_url)[0] == 1
 
 
 def test_without_any_label_nothing_is_written(store: Store, database_url: str) -> None:
     scorer_id, default = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.2], default)], [advance(0, 1)])
-    assert scheduled(store, threading.Event()) == ""
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.2], default)], [advance(0, 1)])
+    assert scheduled(store) == ""
     assert written(database_url) == (1, 1, 0)
 
 
@@ -164,7 +168,7 @@ def test_a_connection_that_is_lost_between_the_version_and_its_activation_leaves
     with pytest.raises(StoreUnavailable):
         run(store, app="shop")
     assert written(database_url) == before
-    assert store.active_thresholds(scorer_id) == {None: default}
+    assert store.thresholds.in_force(scorer_id) == {None: default}
     rows(database_url, "DROP FUNCTION die CASCADE")
     assert [finding.added is not None for finding in run(store, app="shop")] == [True]
 
@@ -173,10 +177,10 @@ def test_a_version_that_came_into_force_meanwhile_is_not_replaced(store: Store, 
     scorer_id, default = prepared(store)
     found = CalibrationRun("shop", scorer_id, COMMAND, "new", "reached", default.id, {"n_labels": 300})
     proposal = Proposal("shop", scorer_id, 0.2, 0.3, "calibrated", "300 labels")
-    by_hand = store.set_threshold(Proposal("shop", scorer_id, 0.4, 0.4, "manual", "by hand"), "ada")
-    assert store.book_calibration(found, proposal) is None
+    by_hand = store.thresholds.set_by_hand(Proposal("shop", scorer_id, 0.4, 0.4, "manual", "by hand"), "ada")
+    assert store.calibration_runs.book(found, proposal) is None
     assert [(row["outcome"], row["reason"]) for row in rows(database_url, RUNS)] == [("refused", OVERTAKEN)]
-    assert store.active_thresholds(scorer_id)["shop"].id == by_hand.id
+    assert store.thresholds.in_force(scorer_id)["shop"].id == by_hand.id
 
 
 def test_what_a_person_rolled_back_is_left_alone_by_the_schedule_and_not_by_the_command(
@@ -184,10 +188,10 @@ def test_what_a_person_rolled_back_is_left_alone_by_the_schedule_and_not_by_the_
 ) -> None:
     scorer_id, _ = fill(store, database_url, answers=120)
     run(store, app="shop")
-    store.roll_back_threshold("shop", scorer_id, "ada")
+    store.thresholds.roll_back("shop", scorer_id, "ada")
     held = run(store, SCHEDULE, app="shop")
     assert [(found.result.outcome, found.result.reason) for found in held] == [("refused", "set_by_hand")]
-    assert set(store.active_thresholds(scorer_id)) == {None}
+    assert set(store.thresholds.in_force(scorer_id)) == {None}
     rows(database_url, "UPDATE threshold_activations SET activated_at = activated_at - interval '8 days'")
     assert [found.result.outcome for found in run(store, SCHEDULE, app="shop", dry_run=True)] == ["new"]
     assert [found.added and found.added.name for found in run(store, app="shop")] == ["shop/2"]
@@ -198,26 +202,26 @@ def test_the_labels_of_another_scorers_tasks_count_with_this_scorers_own_scores(
 ) -> None:
     first, _ = fill(store, database_url, answers=3)
     other, threshold = prepared(store, OTHER_IDENTITY, partitions=0)
-    assert store.queue_rescoring(other, History(OCCURRED_AT), None, limit=10).queued == 3
+    assert store.rescore_jobs.queue(other, History(OCCURRED_AT), None, limit=10).queued == 3
     judged = []
-    for job in store.claim_rescoring("w", other, limit=10, lease_s=60, max_attempts=3):
+    for job in store.rescore_jobs.claim("w", other, limit=10, lease_s=60, max_attempts=3):
         # The first sentence cannot be scored, and the last was cut in two.
         found = grounding([None, 0.2, 0.3, 0.4])
         judged.append((job, Judged(found, judge(scores_of(found), threshold))))
-    assert store.finish_rescoring(other, judged) == 3
+    assert store.rescore_jobs.finish(other, judged) == 3
     rows(
         database_url,
         "UPDATE sentences SET end_char = end_char - 1 FROM verdicts v"
         " WHERE v.id = verdict_id AND v.scorer_id = %(other)s AND sentence_index = 3",
         other=other,
     )
-    theirs = [label for _, label in store.labelled_sentences(other)]
+    theirs = [label for _, label in store.evidence.labelled_sentences(other)]
     assert sorted(label.score for label in theirs) == [0.2] * 3 + [0.3] * 3
     assert {label.probability for label in theirs} == {0.5}
-    ours = {label.cluster: label for _, label in store.labelled_sentences(first)}
-    assert len(store.labelled_sentences(first)) == 12
+    ours = {label.cluster: label for _, label in store.evidence.labelled_sentences(first)}
+    assert len(store.evidence.labelled_sentences(first)) == 12
     assert {label.cluster for label in theirs} == set(ours)
-    assert store.scorers_at_work() == (first, other)
+    assert store.scorers.at_work() == (first, other)
 
 
 def test_a_label_outlives_its_answer_and_one_without_a_known_probability_is_left_out(
@@ -225,11 +229,11 @@ def test_a_label_outlives_its_answer_and_one_without_a_known_probability_is_left
 ) -> None:
     scorer_id, _ = fill(store, database_url, answers=2)
     rows(database_url, "DELETE FROM review_sentences WHERE sentence_index = 0")
-    assert len(store.labelled_sentences(scorer_id)) == 6
+    assert len(store.evidence.labelled_sentences(scorer_id)) == 6
     rows(database_url, "DELETE FROM ledger")
     rows(database_url, "DELETE FROM interactions WHERE interaction_id = 'id-0'")
-    assert len({label.cluster for _, label in store.labelled_sentences(scorer_id)}) == 2
-    assert len(store.labelled_sentences(scorer_id)) == 6
+    assert len({label.cluster for _, label in store.evidence.labelled_sentences(scorer_id)}) == 2
+    assert len(store.evidence.labelled_sentences(scorer_id)) == 6
 
 
 def test_the_population_is_the_last_four_weeks_of_the_apps_current_answers(store: Store) -> None:
@@ -240,21 +244,20 @@ def test_the_population_is_the_last_four_weeks_of_the_apps_current_answers(store
         scored(2, "b", [0.7, 0.8], default),
         scored(3, "c", [0.3], default, app="help"),
     ]
-    store.settle(scorer_id, batch, [advance(0, 4)])
-    found = store.population(["shop"], scorer_id)
+    store.settlements.settle(scorer_id, batch, [advance(0, 4)])
+    found = store.evidence.population(["shop"], scorer_id)
     assert sorted(found.scores) == [0.1, 0.5, 0.7, 0.8]
     assert sorted(found.lowest) == [0.1, 0.7]
     assert found.sentences_a_day == 4
-    assert len(store.population(["shop", "help"], scorer_id).scores) == 5
-    assert len(store.population(["shop"], scorer_id, until=default.activated_at).scores) == 0
+    assert len(store.evidence.population(["shop", "help"], scorer_id).scores) == 5
+    assert len(store.evidence.population(["shop"], scorer_id, until=default.activated_at).scores) == 0
 
 
 def test_of_many_answers_a_part_is_read_that_stands_for_all(store: Store) -> None:
     scorer_id, default = prepared(store)
     batch = [scored(offset, f"id-{offset}", found, default) for offset, found in enumerate(gaps(400))]
-    store.settle(scorer_id, batch, [advance(0, 400)])
-    with transaction(store._engine) as connection:
-        part = evidence.population(connection, ["shop"], scorer_id, max_answers=200)
+    store.settlements.settle(scorer_id, batch, [advance(0, 400)])
+    part = store.evidence.population(["shop"], scorer_id, max_answers=200)
     assert 100 < len(part.lowest) < 300
     assert len(part.scores) == SENTENCES_PER_ANSWER * len(part.lowest)
     assert part.sentences_a_day == pytest.approx(400 * SENTENCES_PER_ANSWER, rel=0.3)
@@ -263,7 +266,7 @@ def test_of_many_answers_a_part_is_read_that_stands_for_all(store: Store) -> Non
 def test_a_stop_is_heard_between_two_apps(store: Store, database_url: str) -> None:
     fill(store, database_url, answers=4)
     stop = threading.Event()
-    found = recalibrations(store, stop, trigger=SCHEDULE)
+    found = Recalibrator.of(store).recalibrations(stop, trigger=SCHEDULE)
     next(found)
     stop.set()
     with pytest.raises(Stopped):

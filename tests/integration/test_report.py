@@ -20,7 +20,6 @@ from worker.embedded.databases import create_database, drop_database
 from worker.errors import WorkerError
 from worker.report.contents import gather
 from worker.report.page import html
-from worker.store.engine import transaction
 from worker.store.queue_days import queue_days
 from worker.store.store import Store, open_store
 
@@ -179,7 +178,7 @@ def test_the_queue_of_a_day_has_what_was_opened_and_not_yet_closed(store: Store,
     fill(database_url, interactions=1)
     rows(database_url, TASKS)
     noon = datetime(2025, 11, 3, 12, tzinfo=UTC)
-    with transaction(store._engine) as connection:
+    with store._database.read() as connection:
         days = queue_days(connection, "shop", 1, noon - timedelta(days=1), noon + timedelta(days=1))
     assert [(one.day.day, one.waiting, one.labels) for one in days] == [(2, 2, 0), (3, 2, 1), (4, 1, 0)]
 

@@ -29,7 +29,7 @@ from worker.rules.settlement import Outcome, Settlement
 from worker.rules.verdict import judge
 from worker.runtime.metrics import Metrics
 from worker.store.leases import Backlog
-from worker.store.rescoring import History
+from worker.store.rescore_jobs import History
 from worker.store.store import Store
 
 ANSWERS = 11
@@ -75,10 +75,10 @@ def _interaction(number: int) -> Interaction:
 def scorer_ids(store: Store, model: LanguageModel) -> tuple[int, int]:
     """Answers that one scorer has judged, none of them low, and another one that flags everything: the ids of both."""
     old = GroundingScorer(model)
-    scorer_id = store.register_scorer(old.identity)
-    store.ensure_default_threshold(scorer_id, -100.0, -100.0, "flags nothing")
-    assert store.claim_partition(claim()) is not None
-    threshold = store.active_thresholds(scorer_id)[None]
+    scorer_id = store.scorers.register(old.identity)
+    store.thresholds.ensure_default(scorer_id, -100.0, -100.0, "flags nothing")
+    assert store.offsets.claim(claim()) is not None
+    threshold = store.thresholds.in_force(scorer_id)[None]
     logged = [_interaction(number) for number in range(ANSWERS)]
     found = old.score([exchange_of(one) for one in logged])
     settlements = [
@@ -92,10 +92,10 @@ def scorer_ids(store: Store, model: LanguageModel) -> tuple[int, int]:
         )
         for offset, (one, grounding) in enumerate(zip(logged, found, strict=True))
     ]
-    store.settle(scorer_id, settlements, [advance(0, ANSWERS)])
-    other_id = store.register_scorer(WatchedScorer(model, lambda _: None).identity)
-    store.ensure_default_threshold(other_id, 100.0, 100.0, "flags everything")
-    assert store.queue_rescoring(other_id, History(OCCURRED_AT), None, limit=100).queued == ANSWERS
+    store.settlements.settle(scorer_id, settlements, [advance(0, ANSWERS)])
+    other_id = store.scorers.register(WatchedScorer(model, lambda _: None).identity)
+    store.thresholds.ensure_default(other_id, 100.0, 100.0, "flags everything")
+    assert store.rescore_jobs.queue(other_id, History(OCCURRED_AT), None, limit=100).queued == ANSWERS
     return scorer_id, other_id
 
 
@@ -110,7 +110,9 @@ def worker(store: Store, model: LanguageModel, scorer_ids: tuple[int, int]) -> W
         watch: Callable[[Sequence[Exchange]], None] = lambda _: None, *, owner: str = "first", lease_s: float = 60.0
     ) -> RescoringWork:
         return RescoringWork(
-            store=store,
+            queue=store.rescore_jobs,
+            leases=store.leases,
+            thresholds=store.thresholds,
             scoring=Scoring(WatchedScorer(model, watch), Metrics()),
             scorer_id=scorer_ids[1],
             detector=GAP,
@@ -158,8 +160,8 @@ def test_two_scorers_end_with_verdicts_of_both_each_under_its_own_threshold(
     strange = "SELECT v.id FROM verdicts v JOIN thresholds t ON t.id = v.threshold_id WHERE t.scorer_id <> v.scorer_id"
     assert rows(database_url, strange) == []
     # One for each answer that has a score, by the new scorer alone.
-    assert store.backlog() == Backlog(waiting=ANSWERS - 1)
-    assert store.rescore_backlog() == Backlog(done=ANSWERS)
+    assert store.attribution_jobs.backlog() == Backlog(waiting=ANSWERS - 1)
+    assert store.rescore_jobs.backlog() == Backlog(done=ANSWERS)
 
 
 def test_an_exchange_that_fails_alone_is_retried_with_a_pause_then_fails_and_its_batch_is_kept(
@@ -173,7 +175,7 @@ def test_an_exchange_that_fails_alone_is_retried_with_a_pause_then_fails_and_its
     ]
     rows(database_url, "UPDATE rescore_jobs SET run_after = now() WHERE state = 'waiting'")
     assert _drain(rescoring) == 1
-    assert store.rescore_backlog() == Backlog(failed=1, done=ANSWERS - 1)
+    assert store.rescore_jobs.backlog() == Backlog(failed=1, done=ANSWERS - 1)
 
 
 def test_what_a_worker_that_died_in_mid_batch_held_is_taken_up_and_nothing_is_lost_or_doubled(
@@ -187,11 +189,11 @@ def test_what_a_worker_that_died_in_mid_batch_held_is_taken_up_and_nothing_is_lo
     assert _verdicts(database_url, scorer_ids[1]) == 0
     second = worker(owner="second")
     assert _drain(second) == 2
-    assert store.reap_leases() == 4
+    assert store.leases.reap() == 4
     # What may have ended a worker goes alone.
     assert _drain(second) == 4
     assert _verdicts(database_url, scorer_ids[1]) == ANSWERS
-    assert store.rescore_backlog() == Backlog(done=ANSWERS)
+    assert store.rescore_jobs.backlog() == Backlog(done=ANSWERS)
 
 
 def test_a_database_that_goes_away_in_mid_batch_postpones_it(
@@ -199,11 +201,11 @@ def test_a_database_that_goes_away_in_mid_batch_postpones_it(
 ) -> None:
     with _closable(postgres_server, database_url) as close:
         assert not worker(lambda _: close(), lease_s=-1).run()
-    assert store.rescore_backlog() == Backlog(waiting=ANSWERS - 4, running=4)
-    store.reap_leases()
+    assert store.rescore_jobs.backlog() == Backlog(waiting=ANSWERS - 4, running=4)
+    store.leases.reap()
     _drain(worker())
     assert _verdicts(database_url, scorer_ids[1]) == ANSWERS
-    assert store.rescore_backlog() == Backlog(done=ANSWERS)
+    assert store.rescore_jobs.backlog() == Backlog(done=ANSWERS)
 
 
 def test_a_model_that_fails_on_everything_stops_the_worker_and_costs_no_job_an_attempt(
@@ -214,7 +216,7 @@ def test_a_model_that_fails_on_everything_stops_the_worker_and_costs_no_job_an_a
     assert (
         rows(database_url, JOBS) == [{"state": "waiting", "attempts": 0, "last_error": None, "pauses": False}] * ANSWERS
     )
-    assert store.rescore_backlog() == Backlog(waiting=ANSWERS)
+    assert store.rescore_jobs.backlog() == Backlog(waiting=ANSWERS)
 
 
 def test_jobs_given_back_by_a_process_that_ends_are_not_written_by_the_work_it_abandons(
@@ -224,7 +226,7 @@ def test_jobs_given_back_by_a_process_that_ends_are_not_written_by_the_work_it_a
     abandoned.append(worker(lambda _: abandoned[0].release()))
     assert abandoned[0].run()
     assert _verdicts(database_url, scorer_ids[1]) == 0
-    assert store.rescore_backlog() == Backlog(waiting=ANSWERS)
+    assert store.rescore_jobs.backlog() == Backlog(waiting=ANSWERS)
 
 
 @contextmanager

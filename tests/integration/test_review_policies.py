@@ -18,7 +18,7 @@ from worker.errors import Stopped
 from worker.review.usual_day import renew_usual_days, usual_day
 from worker.rules.allowance import Allowance, UsualDay
 from worker.rules.policy import DEFAULT_POLICY, Objective
-from worker.store.paces import Traffic
+from worker.store.sampling import Traffic
 from worker.store.store import Store
 
 PACES = "SELECT app, scorer_id, expected_flagged, expected_sampled, spread FROM review_paces ORDER BY app, scorer_id"
@@ -32,16 +32,16 @@ OTHERS = replace(DEFAULT_POLICY, daily_sentences=3)
 def test_an_app_follows_its_own_policy_else_that_of_the_others_else_the_built_in_one(store: Store) -> None:
     scorer_id, _ = prepared(store)
     apps = ["desk", "shop"]
-    assert store.allowances(scorer_id, apps) == dict.fromkeys(apps, Allowance(DEFAULT_POLICY))
-    store.set_review_policy(OTHERS)
-    store.set_review_policy(OWN)
-    assert store.allowances(scorer_id, apps) == {"desk": Allowance(OTHERS), "shop": Allowance(OWN)}
-    assert [store.review_policy(app) for app in (None, *apps)] == [OTHERS, OTHERS, OWN]
-    assert store.clear_review_policy("shop")
-    assert not store.clear_review_policy("shop")
-    assert store.clear_review_policy(None)
-    assert store.allowances(scorer_id, apps) == dict.fromkeys(apps, Allowance(DEFAULT_POLICY))
-    assert store.allowances(scorer_id, []) == {}
+    assert store.sampling.allowances(scorer_id, apps) == dict.fromkeys(apps, Allowance(DEFAULT_POLICY))
+    store.policies.set(OTHERS)
+    store.policies.set(OWN)
+    assert store.sampling.allowances(scorer_id, apps) == {"desk": Allowance(OTHERS), "shop": Allowance(OWN)}
+    assert [store.policies.in_force(app) for app in (None, *apps)] == [OTHERS, OTHERS, OWN]
+    assert store.policies.clear("shop")
+    assert not store.policies.clear("shop")
+    assert store.policies.clear(None)
+    assert store.sampling.allowances(scorer_id, apps) == dict.fromkeys(apps, Allowance(DEFAULT_POLICY))
+    assert store.sampling.allowances(scorer_id, []) == {}
 
 
 def test_what_an_app_issued_on_this_utc_day_counts_by_reason_and_a_pace_is_that_of_the_scorer(
@@ -55,18 +55,18 @@ def test_what_an_app_issued_on_this_utc_day_counts_by_reason_and_a_pace_is_that_
         selected(scored(2, "yesterday", gaps, threshold), indexes=(0, 1, 2)),
         selected(scored(3, "another", gaps, threshold, app="desk"), indexes=(2,)),
     ]
-    store.settle(scorer_id, batch, [advance(0, 4)])
+    store.settlements.settle(scorer_id, batch, [advance(0, 4)])
     midnight = "date_trunc('day', now(), 'UTC')"
     rows(database_url, f"UPDATE review_tasks SET created_at = {midnight} WHERE interaction_id = 'today'")
     late = f"{midnight} - interval '1 microsecond'"
     rows(database_url, f"UPDATE review_tasks SET created_at = {late} WHERE interaction_id = 'yesterday'")
     usual = UsualDay(3.0, 40.0, 0.7)
-    store.set_review_pace("shop", scorer_id, UsualDay(1.0, 1.0, 1.0))
-    store.set_review_pace("shop", scorer_id, usual)
-    found = store.allowances(scorer_id, ["shop", "desk"])
+    store.sampling.set_usual_day("shop", scorer_id, UsualDay(1.0, 1.0, 1.0))
+    store.sampling.set_usual_day("shop", scorer_id, usual)
+    found = store.sampling.allowances(scorer_id, ["shop", "desk"])
     assert found == {"shop": Allowance(DEFAULT_POLICY, usual, 3, 1), "desk": Allowance(DEFAULT_POLICY, None, 0, 1)}
-    other_id = store.register_scorer(OTHER_IDENTITY)
-    assert store.allowances(other_id, ["shop"]) == {"shop": Allowance(DEFAULT_POLICY, None, 3, 1)}
+    other_id = store.scorers.register(OTHER_IDENTITY)
+    assert store.sampling.allowances(other_id, ["shop"]) == {"shop": Allowance(DEFAULT_POLICY, None, 3, 1)}
 
 
 # --- what a usual day holds ---
@@ -79,22 +79,22 @@ def settle_answers(store: Store, app: str, answers: int, start: int = 0) -> list
     batch = [
         scored(start + number, f"{app}-{number}", scores, threshold, app=app) for number, scores in enumerate(gaps)
     ]
-    store.settle(scorer_id, batch, [advance(start, start + answers)])
+    store.settlements.settle(scorer_id, batch, [advance(start, start + answers)])
     return [gap for scores in gaps for gap in scores if gap is not None]
 
 
 def test_traffic_is_that_of_the_last_week_and_a_young_app_has_had_a_day(store: Store, database_url: str) -> None:
     scorer_id, _ = prepared(store)
     settle_answers(store, "shop", 6)
-    assert store.review_traffic("shop") == (Traffic(scorer_id, 12.0),)
+    assert store.sampling.traffic("shop") == (Traffic(scorer_id, 12.0),)
     age(database_url, "shop-0", 4)
-    (four_days,) = store.review_traffic("shop")
+    (four_days,) = store.sampling.traffic("shop")
     assert four_days.sentences_a_day == pytest.approx(3.0, rel=1e-3)
     age(database_url, "shop-1", 8)
-    (without,) = store.review_traffic("shop")
+    (without,) = store.sampling.traffic("shop")
     assert without.sentences_a_day == pytest.approx(10 / 4, rel=1e-3)
-    assert len(store.recent_scores("shop", scorer_id, limit=100)) == 10
-    assert store.review_traffic("desk") == ()
+    assert len(store.sampling.recent_scores("shop", scorer_id, limit=100)) == 10
+    assert store.sampling.traffic("desk") == ()
 
 
 def test_the_newest_sentences_are_the_sample(store: Store, database_url: str) -> None:
@@ -102,23 +102,23 @@ def test_the_newest_sentences_are_the_sample(store: Store, database_url: str) ->
     gaps = settle_answers(store, "shop", 6)
     for number in range(4):
         age(database_url, f"shop-{number}", 2)
-    assert sorted(store.recent_scores("shop", scorer_id, limit=4)) == sorted(gaps[8:])
+    assert sorted(store.sampling.recent_scores("shop", scorer_id, limit=4)) == sorted(gaps[8:])
 
 
 def test_the_job_brings_the_paces_of_every_app_and_scorer_up_to_date(store: Store, database_url: str) -> None:
     scorer_id, _ = prepared(store)
-    assert renew_usual_days(store, threading.Event()) == ""
+    assert renew_usual_days(store.sampling, store.thresholds, store.interactions, threading.Event()) == ""
     shop = settle_answers(store, "shop", 8)
     desk = settle_answers(store, "desk", 3, start=8)
     other_id, threshold = prepared(store, OTHER_IDENTITY)
-    store.settle(other_id, [scored(11, "shop-0", [0.4, 0.5], threshold)], [advance(11, 12)])
-    assert renew_usual_days(store, threading.Event()) == "3 usual days"
+    store.settlements.settle(other_id, [scored(11, "shop-0", [0.4, 0.5], threshold)], [advance(11, 12)])
+    assert renew_usual_days(store.sampling, store.thresholds, store.interactions, threading.Event()) == "3 usual days"
     expected = [("desk", scorer_id, desk), ("shop", scorer_id, shop), ("shop", other_id, [0.4, 0.5])]
     for row, (app, judge, gaps) in zip(rows(database_url, PACES), expected, strict=True):
         usual = usual_day(np.array(gaps), float(len(gaps)), FLAG_BELOW)
         numbers = (usual.flagged, usual.sampled, usual.spread)
         assert tuple(row.values()) == (app, judge, *map(pytest.approx, numbers))
-    assert renew_usual_days(store, threading.Event()) == "3 usual days"
+    assert renew_usual_days(store.sampling, store.thresholds, store.interactions, threading.Event()) == "3 usual days"
     assert len(rows(database_url, PACES)) == 3
 
 
@@ -127,7 +127,7 @@ def test_the_job_leaves_off_when_it_is_told_to(store: Store) -> None:
     stop = threading.Event()
     stop.set()
     with pytest.raises(Stopped):
-        renew_usual_days(store, stop)
+        renew_usual_days(store.sampling, store.thresholds, store.interactions, stop)
 
 
 # --- the command ---
@@ -152,7 +152,7 @@ def test_the_command_shows_sets_and_forgets_policies(gasp: Callable[..., str], s
     _, built_in = gasp().splitlines()
     assert built_in.split() == ["every", "other", "app", "50", "0.4", "recall", "0.8", "0.2", "1"]
     gasp("--daily-sentences", "3")
-    assert store.review_policies() == (OTHERS,)
+    assert store.policies.all() == (OTHERS,)
     shop = ("--app", "shop", "--daily-sentences", "7", "--objective", "cost", "--target", "12", "--reviewers", "3")
     (shown,) = json.loads(gasp(*shop, "--json"))
     assert shown == {
@@ -164,12 +164,12 @@ def test_the_command_shows_sets_and_forgets_policies(gasp: Callable[..., str], s
         "attribution_share": 0.2,
         "reviewers": 3,
     }
-    assert store.review_policies() == (OTHERS, OWN)
+    assert store.policies.all() == (OTHERS, OWN)
     gasp("--app", "shop", "--sampled-share", "0.5")
-    assert store.review_policy("shop") == replace(OWN, sampled_share=0.5)
+    assert store.policies.in_force("shop") == replace(OWN, sampled_share=0.5)
     assert [line.split()[0] for line in gasp().splitlines()] == ["app", "every", "shop"]
     gasp("--app", "shop", "--clear")
-    assert store.review_policies() == (OTHERS,)
+    assert store.policies.all() == (OTHERS,)
 
 
 @pytest.mark.parametrize(
@@ -186,4 +186,4 @@ def test_a_policy_that_makes_no_sense_is_refused(
     gasp: Callable[..., str], store: Store, arguments: tuple[str, ...], said: str
 ) -> None:
     assert said in gasp(*arguments, status=2)
-    assert store.review_policies() == ()
+    assert store.policies.all() == ()

@@ -35,7 +35,7 @@ from worker.ingest.scoring import Scoring
 from worker.ingest.settle import Ingest
 from worker.jobs.leased import LeasePolicy
 from worker.jobs.rescoring import RescoringWork
-from worker.jobs.retention import apply_retention
+from worker.jobs.retention import Remover
 from worker.rules.allowance import UsualDay
 from worker.rules.calibration.curve import Curve
 from worker.rules.policy import DEFAULT_POLICY, ReviewPolicy
@@ -45,8 +45,8 @@ from worker.rules.settlement import Outcome, Settled
 from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
-from worker.store.rescoring import History
-from worker.store.retention import Period
+from worker.store.rescore_jobs import History
+from worker.store.retention_periods import Period
 from worker.store.review_tasks import REMOVED
 from worker.store.store import Store
 
@@ -71,7 +71,7 @@ def test_a_selection_becomes_a_task_with_its_sentences_and_an_event_for_each_cha
     scorer_id, threshold = prepared(store)
     plain = scored(0, "a", [0.75, None, 0.01, 0.9], threshold)
     asked = selected(plain, indexes=(0, 2), probability=0.25, reviewers=3)
-    store.settle(scorer_id, [asked, scored(1, "b", [0.01], threshold)], [advance(0, 2)])
+    store.settlements.settle(scorer_id, [asked, scored(1, "b", [0.01], threshold)], [advance(0, 2)])
     stored = rows(database_url, "SELECT id FROM interactions WHERE interaction_id = 'a'")[0]
     (task,) = rows(database_url, TASKS)
     assert {name: task[name] for name in ("app", "interaction_id", "revision", "interaction_pk")} == {
@@ -105,16 +105,16 @@ def test_another_revision_is_another_task_and_without_a_channel_there_is_no_even
     scorer_id, threshold = prepared(store)
     editions = [scored(n, "a", [0.01], threshold, edition=edition) for n, edition in enumerate(("", "New. "))]
     batch = [selected(editions[0]), selected(editions[1], channels=())]
-    store.settle(scorer_id, batch, [advance(0, 2)])
+    store.settlements.settle(scorer_id, batch, [advance(0, 2)])
     assert [row["revision"] for row in rows(database_url, TASKS)] == [1, 2]
     assert counts(database_url) == (2, 2, 2)
 
 
 def test_a_batch_of_a_partition_that_is_not_ours_any_more_writes_no_task(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    assert store.claim_partition(claim(owner="worker-2", generation=4)) is not None
+    assert store.offsets.claim(claim(owner="worker-2", generation=4)) is not None
     asked = selected(scored(0, "a", [0.01], threshold))
-    assert store.settle(scorer_id, [asked], [advance(0, 1)]).fenced == ((TOPIC, 0),)
+    assert store.settlements.settle(scorer_id, [asked], [advance(0, 1)]).fenced == ((TOPIC, 0),)
     assert counts(database_url) == (0, 0, 0)
 
 
@@ -128,23 +128,23 @@ def test_a_batch_that_breaks_off_before_the_commit_leaves_no_task_and_the_next_t
         raise SystemExit
 
     with monkeypatch.context() as patched:
-        patched.setattr("worker.store.settle.write_ledger", die)
+        patched.setattr("worker.store.settlements.write_ledger", die)
         with pytest.raises(SystemExit):
-            store.settle(scorer_id, [asked], [advance(0, 1)])
+            store.settlements.settle(scorer_id, [asked], [advance(0, 1)])
     assert counts(database_url) == (0, 0, 0)
-    store.settle(scorer_id, [asked], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [asked], [advance(0, 1)])
     assert counts(database_url) == (1, 1, 2)
 
 
 def test_content_that_is_known_gets_no_second_task_whichever_way_it_comes_back(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     asked = selected(scored(0, "a", [0.01], threshold))
-    store.settle(scorer_id, [asked], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [asked], [advance(0, 1)])
     before = [rows(database_url, f"SELECT * FROM {table}") for table in TABLES]
     rows(database_url, "UPDATE partition_offsets SET next_offset = 0")
-    store.settle(scorer_id, [asked], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [asked], [advance(0, 1)])
     again = selected(scored(1, "a", [0.01], threshold))
-    done = store.settle(scorer_id, [again, selected(scored(2, "a", [0.01], threshold))], [advance(1, 3)])
+    done = store.settlements.settle(scorer_id, [again, selected(scored(2, "a", [0.01], threshold))], [advance(1, 3)])
     assert done.counts == {(Outcome.SKIPPED, "duplicate"): 2}
     assert [rows(database_url, f"SELECT * FROM {table}") for table in TABLES] == before
 
@@ -164,15 +164,17 @@ def test_tasks_take_a_few_statements_however_many_and_none_where_nobody_is_asked
     for start, size, asks in ((0, 300, False), (300, 1, True), (301, 300, True)):
         statements.append(0)
         batch = [scored(n, f"id-{n}", [0.01, 0.9], threshold) for n in range(start, start + size)]
-        store.settle(scorer_id, [selected(one) for one in batch] if asks else batch, [advance(start, start + size)])
+        store.settlements.settle(
+            scorer_id, [selected(one) for one in batch] if asks else batch, [advance(start, start + size)]
+        )
     assert statements[1] == statements[2] == statements[0] + 1
 
 
 def test_the_calibrated_probability_is_stored_beside_the_score(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     learned = replace(threshold, curve=Curve((0.0, 1.0), (0.8, 0.2)))
-    store.settle(scorer_id, [scored(0, "a", [0.5, None], learned)], [advance(0, 1)])
-    store.settle(scorer_id, [scored(1, "b", [0.5], threshold), skipped(2, "c", learned)], [advance(1, 3)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.5, None], learned)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(1, "b", [0.5], threshold), skipped(2, "c", learned)], [advance(1, 3)])
     found = rows(database_url, "SELECT score, unsupported_probability AS p FROM sentences ORDER BY 1, 2")
     assert [(row["score"], row["p"]) for row in found] == [(0.5, 0.5), (0.5, None), (None, None), (None, None)]
 
@@ -187,9 +189,9 @@ HISTORY = History(datetime(2020, 1, 1, tzinfo=UTC))
 @pytest.fixture
 def scorer_id(store: Store) -> int:
     """A scorer that flags about three sentences in ten."""
-    registered = store.register_scorer(IDENTITY)
-    store.ensure_default_threshold(registered, FLAG_BELOW, FLAG_BELOW, "for tests")
-    assert store.claim_partition(claim()) is not None
+    registered = store.scorers.register(IDENTITY)
+    store.thresholds.ensure_default(registered, FLAG_BELOW, FLAG_BELOW, "for tests")
+    assert store.offsets.claim(claim()) is not None
     return registered
 
 
@@ -199,7 +201,10 @@ def settle(tansu: Broker, store: Store, scorer_id: int) -> Settle:
     telemetry = Telemetry()
     with RecordSink(tansu.bootstrap) as sink:
         ingest = Ingest(
-            store=store,
+            settlements=store.settlements,
+            interactions=store.interactions,
+            thresholds=store.thresholds,
+            sampling=store.sampling,
             scoring=Scoring(SoakScorer(0), telemetry.metrics),
             scorer_id=scorer_id,
             detector=GAP,
@@ -250,9 +255,9 @@ def expected_selections(url: str, budget: SamplingBudget) -> list[tuple[int, Sel
 def test_the_budget_is_kept_and_each_stored_probability_is_the_one_that_was_drawn_against(
     store: Store, database_url: str, settle: Settle, scorer_id: int
 ) -> None:
-    store.set_review_policy(policy(daily_sentences=100, sampled_share=0.4, reviewers=2))
+    store.policies.set(policy(daily_sentences=100, sampled_share=0.4, reviewers=2))
     usual = UsualDay(flagged=250.0, sampled=300.0, spread=1.0)
-    store.set_review_pace("museums", scorer_id, usual)
+    store.sampling.set_usual_day("museums", scorer_id, usual)
     for start, end in ((0, 40), (40, 41), (41, 150), (150, 240)):
         settle(start, end)
     asked = rows(database_url, SENTENCES)
@@ -278,15 +283,17 @@ def test_the_budget_is_kept_and_each_stored_probability_is_the_one_that_was_draw
 def test_neither_a_duplicate_nor_a_rescored_answer_becomes_a_task(
     store: Store, database_url: str, settle: Settle, scorer_id: int
 ) -> None:
-    store.set_review_policy(policy(daily_sentences=0))
+    store.policies.set(policy(daily_sentences=0))
     settle(0, 30)
-    store.set_review_policy(policy(daily_sentences=10_000))
+    store.policies.set(policy(daily_sentences=10_000))
     rows(database_url, "UPDATE partition_offsets SET next_offset = 0")
     settle(0, 30)
     rows(database_url, "DELETE FROM verdicts")
-    assert store.queue_rescoring(scorer_id, HISTORY, None, limit=100).queued == 30
+    assert store.rescore_jobs.queue(scorer_id, HISTORY, None, limit=100).queued == 30
     rescoring = RescoringWork(
-        store=store,
+        queue=store.rescore_jobs,
+        leases=store.leases,
+        thresholds=store.thresholds,
         scoring=Scoring(SoakScorer(0), Telemetry().metrics),
         scorer_id=scorer_id,
         detector=GAP,
@@ -310,7 +317,7 @@ def test_retention_withdraws_the_open_tasks_of_what_it_removes_and_keeps_what_pe
     scorer_id, threshold = prepared(store)
     names = ("open", "disputed", "labelled", "new")
     batch = [selected(scored(n, name, [0.01], threshold)) for n, name in enumerate(names)]
-    store.settle(scorer_id, batch, [advance(0, 4)])
+    store.settlements.settle(scorer_id, batch, [advance(0, 4)])
     rows(database_url, "UPDATE review_tasks SET state = 'disputed' WHERE interaction_id = 'disputed'")
     rows(
         database_url, "UPDATE review_tasks SET state = 'labelled', closed_at = now() WHERE interaction_id = 'labelled'"
@@ -324,8 +331,8 @@ def test_retention_withdraws_the_open_tasks_of_what_it_removes_and_keeps_what_pe
     rows(database_url, done)
     for name in names[:3]:
         age(database_url, name, 40)
-    store.set_retention(period)
-    assert apply_retention(store, threading.Event()).removed.interactions == 3
+    store.retention_periods.set(period)
+    assert Remover.of(store).remove(threading.Event()).removed.interactions == 3
 
     states = [(row["interaction_id"], row["state"], row["interaction_pk"] is None) for row in rows(database_url, TASKS)]
     assert states == [
@@ -343,11 +350,11 @@ def test_retention_withdraws_the_open_tasks_of_what_it_removes_and_keeps_what_pe
 def test_a_task_is_withdrawn_before_the_week_of_its_passages_is_dropped(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     batch = [selected(scored(n, f"id-{n}", [0.01], threshold)) for n in range(3)]
-    store.settle(scorer_id, batch, [advance(0, 3)])
+    store.settlements.settle(scorer_id, batch, [advance(0, 3)])
     for name in ("id-0", "id-1"):
         age(database_url, name, 40)
     before = datetime.now(UTC) - timedelta(days=30)
     # A limit for each kind, of which the attribution jobs are another.
-    assert [store.delete_open_jobs(before, 1) for _ in range(3)] == [2, 2, 0]
+    assert [store.retention.delete_open_jobs(before, 1) for _ in range(3)] == [2, 2, 0]
     states = [(row["state"], row["interaction_pk"] is None) for row in rows(database_url, TASKS)]
     assert states == [("withdrawn", False), ("withdrawn", False), ("open", False)]

@@ -35,7 +35,7 @@ RELAYED = "gasp_relayed_events_total"
 @contextmanager
 def relay(store: Store, url: str, broker: Broker, topic: str, **overrides: object) -> Iterator[TopicRelay]:
     settings = review_settings(url, broker.bootstrap, review_tasks_topic=topic, **overrides)
-    opened = TopicRelay(settings, store, "relay", Stop(), Telemetry())
+    opened = TopicRelay(settings, store.outbox, store.leases, "relay", Stop(), Telemetry())
     yield opened
     opened.close()
 
@@ -57,10 +57,10 @@ def test_a_task_is_told_once_with_all_that_a_reviewer_needs(store: Store, databa
     topic = tansu.create_topic()
     issue_tasks(store, 1, "kafka")
     scorer_id, _ = prepared(store, partitions=0)
-    job = store.claim_job("engine", scorer_id, 60, 3)
+    job = store.attribution_jobs.claim("engine", scorer_id, 60, 3)
     assert job is not None
     drops = [[0.1, 0.1], [0.1, 0.7], [0.0, 0.0], [-0.1, -0.2]]
-    assert store.finish_job(job, attributed([0.9, -0.2, None, 0.05], drops))
+    assert store.attribution_jobs.finish(job, attributed([0.9, -0.2, None, 0.05], drops))
     with relay(store, database_url, tansu, topic) as sender:
         assert sender.run_once()
         assert not sender.run_once()
@@ -96,7 +96,7 @@ def test_a_task_is_told_once_with_all_that_a_reviewer_needs(store: Store, databa
     assert (task.sentences[1].supporting_passage_position, task.sentences[1].supporting_passage_id) == (1, "p1")
 
 
-@pytest.mark.parametrize(("step", "outcomes"), [("note_sending", (3, 0)), ("send", (3, 0)), ("finish_outbox", (0, 3))])
+@pytest.mark.parametrize(("step", "outcomes"), [("note_sending", (3, 0)), ("send", (3, 0)), ("finish", (0, 3))])
 def test_a_relay_that_is_killed_at_any_step_leaves_each_event_to_be_told_exactly_once(
     store: Store, database_url: str, broker: Broker, step: str, outcomes: tuple[int, int]
 ) -> None:

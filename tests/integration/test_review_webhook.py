@@ -85,7 +85,7 @@ def one_task(store: Store, database_url: str) -> None:
 @contextmanager
 def relay(store: Store, database_url: str, url: str) -> Iterator[WebhookRelay]:
     settings = review_settings(database_url, review_webhook_url=url, review_webhook_secret=SECRET)
-    opened = WebhookRelay(settings, store, "relay", Stop(), Telemetry())
+    opened = WebhookRelay(settings, store.outbox, store.leases, "relay", Stop(), Telemetry())
     yield opened
     opened.close()
 

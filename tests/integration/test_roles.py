@@ -32,20 +32,20 @@ from tests.integration.store_examples import (
 )
 from worker.embedded.databases import create_database, drop_database, psql_command
 from worker.embedded.programs import run
-from worker.jobs.retention import apply_retention
+from worker.jobs.retention import Remover
 from worker.review.usual_day import renew_usual_days
 from worker.rules.opinion import Opinion, OpinionLabel
 from worker.rules.policy import DEFAULT_POLICY
 from worker.rules.verdict import judge
 from worker.store.calibration_runs import CalibrationRun
 from worker.store.errors import StoreNotReady
-from worker.store.outbox import Take, TopicEnds
-from worker.store.rescoring import History
-from worker.store.retention import Period
+from worker.store.outbox import LeaseRequest, TopicEnds
+from worker.store.rescore_jobs import History
+from worker.store.retention_periods import Period
 from worker.store.revisions import Judged
 from worker.store.schema import require_current_schema
 from worker.store.store import Store, open_store
-from worker.store.thresholds import Proposal
+from worker.store.threshold_versions import Proposal
 
 ROLES_FILE = Path(__file__).parents[2] / "deploy" / "sql" / "roles.sql"
 # A login for each role, and one that has none.
@@ -185,7 +185,7 @@ def refused(url: str, role: str, statement: str) -> None:
 def work(owner: str) -> None:
     """Everything that a worker does with the database, under a login that is a member of gasp_worker."""
     with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
-        require_current_schema(store)
+        require_current_schema(store.server)
         scorer_id = consume(store)
         tell(store)
         attribute(store, scorer_id)
@@ -198,12 +198,12 @@ def work(owner: str) -> None:
 
 def consume(store: Store) -> int:
     scorer_id, threshold = prepared(store)
-    assert store.allowances(scorer_id, ["shop"])["shop"].policy == DEFAULT_POLICY
+    assert store.sampling.allowances(scorer_id, ["shop"])["shop"].policy == DEFAULT_POLICY
     batch = [selected(scored(0, "id-0", GAPS, threshold)), scored(1, "id-1", GAPS, threshold), dead_letter(2)]
-    assert store.settle(scorer_id, batch, [advance(0, 3)]).fenced == ()
-    assert len(store.known(scorer_id, [_key(batch[0])])) == 1
-    store.settle(scorer_id, [scored(3, "id-0", GAPS, threshold, edition="Once more. ")], [advance(3, 4)])
-    passed = store.claim_partition(claim(owner="worker-2", generation=4, beginning=9))
+    assert store.settlements.settle(scorer_id, batch, [advance(0, 3)]).fenced == ()
+    assert len(store.interactions.known(scorer_id, [_key(batch[0])])) == 1
+    store.settlements.settle(scorer_id, [scored(3, "id-0", GAPS, threshold, edition="Once more. ")], [advance(3, 4)])
+    passed = store.offsets.claim(claim(owner="worker-2", generation=4, beginning=9))
     assert passed is not None
     assert passed.lost is not None
     return scorer_id
@@ -215,79 +215,79 @@ def _key(settlement: object) -> tuple[str, str, str]:
 
 
 def tell(store: Store) -> None:
-    events = store.claim_outbox(Take("kafka", "worker-1", limit=1, lease_s=60, max_attempts=3, wait_s=0))
-    assert store.note_sending(events, TopicEnds("tasks", None, {0: 0}), 60) == events
-    assert store.finish_outbox(events) == 1
-    assert store.outbox_backlogs()["webhook"].waiting == 1
+    events = store.outbox.claim(LeaseRequest("kafka", "worker-1", limit=1, lease_s=60, max_attempts=3, wait_s=0))
+    assert store.outbox.note_sending(events, TopicEnds("tasks", None, {0: 0}), 60) == events
+    assert store.outbox.finish(events) == 1
+    assert store.outbox.open_backlogs()["webhook"].waiting == 1
 
 
 def attribute(store: Store, scorer_id: int) -> None:
-    job = store.claim_job("worker-1", scorer_id, 60, 3)
+    job = store.attribution_jobs.claim("worker-1", scorer_id, 60, 3)
     assert job is not None
-    assert store.finish_job(job, attributed(GAPS, [[0.4, -0.2], [0.3, 0.1]]))
-    job = store.claim_job("worker-1", scorer_id, 60, 3)
+    assert store.attribution_jobs.finish(job, attributed(GAPS, [[0.4, -0.2], [0.3, 0.1]]))
+    job = store.attribution_jobs.claim("worker-1", scorer_id, 60, 3)
     assert job is not None
-    assert store.retry_job(job, "for tests", 60)
-    assert (store.backlog().done, store.backlog().waiting) == (1, 2)
+    assert store.leases.retry(job, "for tests", 60)
+    assert (store.attribution_jobs.backlog().done, store.attribution_jobs.backlog().waiting) == (1, 2)
 
 
 def ask_again(store: Store, scorer_id: int) -> None:
     """A second opinion on the flagged sentence of each attributed answer."""
-    while store.queue_opinions(scorer_id, "another", daily=10, limit=10):
-        job = store.claim_opinion("worker-1", "another", 60, 3)
+    while store.opinion_jobs.queue(scorer_id, "another", daily=10, limit=10):
+        job = store.opinion_jobs.claim("worker-1", "another", 60, 3)
         assert job is not None
-        assert store.finish_opinion(job, Opinion(OpinionLabel.PARTLY, 0.75, "another"))
+        assert store.opinion_jobs.finish(job, Opinion(OpinionLabel.PARTLY, 0.75, "another"))
 
 
 def rescore(store: Store) -> None:
     scorer_id = prepared(store, OTHER_IDENTITY, partitions=0)[0]
-    assert store.queue_rescoring(scorer_id, History(OCCURRED_AT), None, limit=10).queued == 2
-    (job,) = store.claim_rescoring("worker-1", scorer_id, limit=1, lease_s=60, max_attempts=3)
+    assert store.rescore_jobs.queue(scorer_id, History(OCCURRED_AT), None, limit=10).queued == 2
+    (job,) = store.rescore_jobs.claim("worker-1", scorer_id, limit=1, lease_s=60, max_attempts=3)
     found = grounding(GAPS)
-    judged = Judged(found, judge(scores_of(found), store.active_thresholds(scorer_id)[None]))
-    assert store.finish_rescoring(scorer_id, [(job, judged)]) == 1
-    assert store.cancel_rescoring(scorer_id, limit=10) == 1
+    judged = Judged(found, judge(scores_of(found), store.thresholds.in_force(scorer_id)[None]))
+    assert store.rescore_jobs.finish(scorer_id, [(job, judged)]) == 1
+    assert store.rescore_jobs.cancel(scorer_id, limit=10) == 1
 
 
 def learn(store: Store, scorer_id: int) -> None:
-    assert scorer_id in store.scorers_at_work()
-    assert store.labelled_sentences(scorer_id) == []
-    present = store.active_thresholds(scorer_id)[None]
+    assert scorer_id in store.scorers.at_work()
+    assert store.evidence.labelled_sentences(scorer_id) == []
+    present = store.thresholds.in_force(scorer_id)[None]
     found = CalibrationRun(None, scorer_id, "schedule", "new", "reached", present.id, {"n_labels": 300, "recall": 0.8})
-    learned = store.book_calibration(found, Proposal(None, scorer_id, 0.2, 0.5, "calibrated", "for tests"))
+    learned = store.calibration_runs.book(found, Proposal(None, scorer_id, 0.2, 0.5, "calibrated", "for tests"))
     assert learned is not None
-    assert store.active_thresholds(scorer_id)[None].id == learned.id
-    last = store.last_activation(None, scorer_id)
+    assert store.thresholds.in_force(scorer_id)[None].id == learned.id
+    last = store.thresholds.last_activation(None, scorer_id)
     assert last is not None
     assert last.reason == "calibrated"
-    assert store.calibration_counts() == {("new", "reached"): 1}
+    assert store.calibration_runs.counts() == {("new", "reached"): 1}
 
 
 def hear(store: Store) -> None:
     """Two reviewers agree on one of the sentences that were asked about, and differ on the other."""
     said = [label("id-0", index, word, who) for index, words in enumerate(HEARD) for who, word in words.items()]
-    assert store.unknown_sentences(said) == set()
-    assert set(store.rehearse_labels(said)) == set(store.add_labels(said, "file"))
-    assert len(store.votes()) == 4
-    assert store.settle_early_labels() == 0
+    assert store.labels.unknown_sentences(said) == set()
+    assert set(store.labels.rehearse(said)) == set(store.labels.add(said, "file"))
+    assert len(store.votes.last()) == 4
+    assert store.labels.refresh_early() == 0
 
 
 def keep_up(store: Store, owner: str) -> None:
     now = datetime.now(UTC)
     for due in (now - timedelta(days=50), now):
-        assert store.claim_run("retention", due, "worker-1")
-        store.end_run("retention", due, failed=False, detail=None)
-    assert store.prune_runs(30) == 1
-    assert store.reap_leases() == 0
-    assert renew_usual_days(store, threading.Event()) == "2 usual days"
-    assert store.ensure_weeks(ahead_days=40) > 0
+        assert store.job_runs.claim("retention", due, "worker-1")
+        store.job_runs.end("retention", due, failed=False, detail=None)
+    assert store.job_runs.prune(30) == 1
+    assert store.leases.reap() == 0
+    assert renew_usual_days(store.sampling, store.thresholds, store.interactions, threading.Event()) == "2 usual days"
+    assert store.weekly_partitions.ensure(ahead_days=40) > 0
     age(owner)
-    assert store.overdue().weekly_tables > 0
-    removed = apply_retention(store, threading.Event()).removed
-    assert (removed.interactions, removed.ledger_rows, removed.offset_gaps) == (3, 4, 1)
+    assert store.retention.overdue().weekly_tables > 0
+    removed = Remover.of(store).remove(threading.Event()).removed
+    assert (removed.interactions, removed.ledger_rows, removed.lost_offsets) == (3, 4, 1)
     assert removed.weekly_tables > 0
-    assert store.partition_statuses()[0].next_offset == 9
-    assert store.outcome_counts() == {}
+    assert store.offsets.statuses()[0].next_offset == 9
+    assert store.ledger.counts() == {}
 
 
 def age(owner: str) -> None:
@@ -304,7 +304,7 @@ def age(owner: str) -> None:
         ):
             connection.execute(f"UPDATE {table} SET {column} = {column} - interval '40 days'")
     with open_store(owner, application_name="gasp-test") as store:
-        store.set_retention(Period(None, 30))
+        store.retention_periods.set(Period(None, 30))
 
 
 # --- the worker ---
@@ -345,7 +345,7 @@ def test_a_worker_writes_into_a_week_that_it_has_just_made(owner: str) -> None:
         rows(owner, f"DROP TABLE {table}_{week}")
     with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
         scorer_id, threshold = prepared(store)
-        store.settle(scorer_id, [scored(0, "id-0", GAPS, threshold)], [advance(0, 1)])
+        store.settlements.settle(scorer_id, [scored(0, "id-0", GAPS, threshold)], [advance(0, 1)])
     assert rows(owner, f"SELECT count(*) AS n FROM passages_{week}") == [{"n": 2}]
 
 
@@ -364,9 +364,9 @@ def test_a_reader_reads_every_view(owner: str, role: str) -> None:
         scorer_id = consume(store)
         attribute(store, scorer_id)
         # The answer of the first job was replaced meanwhile; v_chunk_usage is of current ones.
-        job = store.claim_job("worker-1", scorer_id, 60, 3)
+        job = store.attribution_jobs.claim("worker-1", scorer_id, 60, 3)
         assert job is not None
-        assert store.finish_job(job, attributed(GAPS, [[0.4, -0.2], [0.3, 0.1]]))
+        assert store.attribution_jobs.finish(job, attributed(GAPS, [[0.4, -0.2], [0.3, 0.1]]))
         ask_again(store, scorer_id)
         learn(store, scorer_id)
         hear(store)

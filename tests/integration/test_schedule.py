@@ -16,6 +16,7 @@ from tests.integration.tick_claimant import BEGINNINGS, PERIOD_S, TICKS
 from tests.waiting import wait_until
 from worker.errors import Stopped
 from worker.jobs.due_times import ScheduledJob, every
+from worker.jobs.maintenance import maintenance_jobs
 from worker.jobs.schedule import Runner, scheduled_jobs
 from worker.store.store import Store, open_store
 
@@ -29,7 +30,7 @@ class Work:
     def __init__(self) -> None:
         self.times = 0
 
-    def __call__(self, _: Store, __: threading.Event) -> str:
+    def __call__(self, _: threading.Event) -> str:
         self.times += 1
         return f"time {self.times}"
 
@@ -105,7 +106,7 @@ def test_a_tick_that_nobody_ran_runs_at_the_first_wake_and_only_there(store: Sto
     work, clock = Work(), Clock()
     job = ScheduledJob("job", every(600), work)
     for owner in ("a", "b", "b"):
-        Runner(store, owner, clock).wake(job)
+        Runner(store.job_runs, owner, clock).wake(job)
     assert work.times == 1
     assert rows(database_url, RUNS) == [
         {"scheduled_for": NOON, "owner": "a", "outcome": "done", "detail": "time 1"},
@@ -115,7 +116,7 @@ def test_a_tick_that_nobody_ran_runs_at_the_first_wake_and_only_there(store: Sto
 def test_ticks_that_went_by_unseen_are_caught_up_with_one_run(store: Store, database_url: str) -> None:
     work, clock = Work(), Clock()
     job = ScheduledJob("job", every(600), work)
-    runner = Runner(store, "a", clock)
+    runner = Runner(store.job_runs, "a", clock)
     runner.wake(job)
     clock.now = NOON + timedelta(hours=5, seconds=1)
     runner.wake(job)
@@ -129,7 +130,7 @@ def test_a_tick_that_the_database_could_not_give_is_run_at_a_later_wake(database
     job = ScheduledJob("job", every(600), work)
     url = f"{database_url}&options=-c%20lock_timeout%3D50"
     with open_store(url, application_name="gasp-test") as store:
-        runner = Runner(store, "a", clock)
+        runner = Runner(store.job_runs, "a", clock)
         with _locked(database_url, "job_runs"):
             runner.wake(job)
             assert work.times == 0
@@ -147,11 +148,11 @@ def test_a_run_whose_end_cannot_be_booked_is_not_run_again_and_stops_nobody(data
         )
         work = Work()
 
-        def lock_the_books(given: Store, stop: threading.Event) -> str:
+        def lock_the_books(stop: threading.Event) -> str:
             stack.enter_context(_locked(database_url, "job_runs"))
-            return work(given, stop)
+            return work(stop)
 
-        runner = Runner(store, "a", clock)
+        runner = Runner(store.job_runs, "a", clock)
         runner.wake(ScheduledJob("job", every(600), lock_the_books))
         runner.wake(ScheduledJob("job", every(600), lock_the_books))
         assert work.times == 1
@@ -164,7 +165,7 @@ def test_three_schedulers_go_on_beside_a_job_that_always_raises(database_url: st
         for number in range(3):
             store = stack.enter_context(open_store(database_url, application_name="gasp-test"))
             jobs = (ScheduledJob("good", every(1), work[number]), ScheduledJob("bad", every(1), _raise))
-            stack.enter_context(scheduled_jobs(store, f"owner-{number}", jobs))
+            stack.enter_context(scheduled_jobs(store.job_runs, f"owner-{number}", jobs))
         ended = "SELECT count(*) AS n FROM job_runs WHERE job = %(job)s AND outcome = %(outcome)s"
         wait_until(lambda: _count(database_url, ended, job="good", outcome="done") >= 3, what="the good job")
         wait_until(lambda: _count(database_url, ended, job="bad", outcome="failed") >= 3, what="the bad job")
@@ -177,18 +178,18 @@ def test_three_schedulers_go_on_beside_a_job_that_always_raises(database_url: st
 def test_leaving_stops_a_job_at_work_and_its_run_says_so(store: Store, database_url: str) -> None:
     started = threading.Event()
 
-    def last_until_stopped(_: Store, stop: threading.Event) -> str:
+    def last_until_stopped(stop: threading.Event) -> str:
         started.set()
         assert stop.wait(60)
         raise Stopped("job")
 
-    with scheduled_jobs(store, "a", [ScheduledJob("long", every(3600), last_until_stopped)]):
+    with scheduled_jobs(store.job_runs, "a", [ScheduledJob("long", every(3600), last_until_stopped)]):
         assert started.wait(30)
     assert [(row["outcome"], row["detail"]) for row in rows(database_url, RUNS)] == [("failed", "stopped")]
 
 
 def test_the_jobs_of_a_worker_all_run_once_at_a_first_start(store: Store, database_url: str) -> None:
-    with scheduled_jobs(store, "a"):
+    with scheduled_jobs(store.job_runs, "a", maintenance_jobs(store)):
         others = "SELECT count(*) AS n FROM job_runs WHERE job <> 'reap_leases' AND outcome = 'done'"
         wait_until(lambda: _count(database_url, others) == 6, what="the other jobs")
     outcomes = rows(database_url, "SELECT DISTINCT job, outcome, detail FROM job_runs ORDER BY job")
@@ -203,7 +204,7 @@ def test_the_jobs_of_a_worker_all_run_once_at_a_first_start(store: Store, databa
     ]
 
 
-def _raise(_: Store, __: threading.Event) -> str:
+def _raise(_: threading.Event) -> str:
     raise ValueError("what a user wrote")
 
 

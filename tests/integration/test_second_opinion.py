@@ -21,7 +21,7 @@ from tests.integration.store_examples import IDENTITY, advance, attributed, prep
 from tests.second_opinions import Answer, Endpoint, endpoint, judging, save_classifier
 from tests.waiting import wait_until
 from worker.errors import SettingsError
-from worker.jobs.retention import apply_retention
+from worker.jobs.retention import Remover
 from worker.rules.opinion import Opinion, OpinionLabel
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
@@ -29,8 +29,8 @@ from worker.second_opinion.opinion_work import OpinionWork
 from worker.second_opinion.start import OpinionNeeds, second_opinions
 from worker.service import run_service
 from worker.settings.roles import Role
-from worker.store.opinions import REMOVED
-from worker.store.retention import Period
+from worker.store.opinion_jobs import REMOVED
+from worker.store.retention_periods import Period
 from worker.store.store import Store
 
 # The first and the last of these are flagged.
@@ -52,11 +52,11 @@ def judged(store: Store, answers: int, *, attribute: int) -> int:
     """So many stored answers, the first of which were attributed; gives the scorer's id."""
     scorer_id, threshold = prepared(store)
     batch = [scored(number, f"id-{number}", GAPS, threshold) for number in range(answers)]
-    store.settle(scorer_id, batch, [advance(0, answers)])
+    store.settlements.settle(scorer_id, batch, [advance(0, answers)])
     for _ in range(attribute):
-        job = store.claim_job("worker-1", scorer_id, 60, 3)
+        job = store.attribution_jobs.claim("worker-1", scorer_id, 60, 3)
         assert job is not None
-        assert store.finish_job(job, attributed(GAPS, DROPS))
+        assert store.attribution_jobs.finish(job, attributed(GAPS, DROPS))
     return scorer_id
 
 
@@ -65,7 +65,8 @@ def place(store: Store, database_url: str) -> Callable[..., OpinionNeeds]:
     def make(scorer_id: int, owner: str = "first", **overrides: Any) -> OpinionNeeds:
         return OpinionNeeds(
             settings=review_settings(database_url, **overrides),
-            store=store,
+            queue=store.opinion_jobs,
+            leases=store.leases,
             scorer_id=scorer_id,
             owner=owner,
             stop=Stop(),
@@ -129,7 +130,7 @@ def test_each_flagged_sentence_of_an_attributed_answer_gets_one_lowest_first_and
     ]
     assert all(row["agrees"] == (row["label"] == "unsupported") for row in shown)
     # Another verifier may be asked about the same sentences.
-    assert store.queue_opinions(scorer_id, "another", daily=10, limit=10) == 2
+    assert store.opinion_jobs.queue(scorer_id, "another", daily=10, limit=10) == 2
 
 
 def test_an_answer_that_was_replaced_or_attributed_long_ago_gets_none(store: Store, database_url: str) -> None:
@@ -140,24 +141,24 @@ def test_an_answer_that_was_replaced_or_attributed_long_ago_gets_none(store: Sto
         "UPDATE verdicts SET attributed_at = now() - interval '25 hours' FROM interactions i "
         "WHERE i.id = interaction_pk AND interaction_id = 'id-1'",
     )
-    assert store.queue_opinions(scorer_id, VERIFIER, daily=10, limit=10) == 0
+    assert store.opinion_jobs.queue(scorer_id, VERIFIER, daily=10, limit=10) == 0
 
 
 def test_a_day_has_its_budget_which_the_lowest_of_all_get(store: Store, database_url: str) -> None:
     scorer_id = judged(store, 3, attribute=3)
-    assert store.queue_opinions(scorer_id, VERIFIER, daily=4, limit=3) == 3
+    assert store.opinion_jobs.queue(scorer_id, VERIFIER, daily=4, limit=3) == 3
     assert {row["i"] for row in rows(database_url, JOBS)} == {3}
-    assert store.queue_opinions(scorer_id, VERIFIER, daily=4, limit=3) == 1
-    assert store.queue_opinions(scorer_id, VERIFIER, daily=4, limit=3) == 0
+    assert store.opinion_jobs.queue(scorer_id, VERIFIER, daily=4, limit=3) == 1
+    assert store.opinion_jobs.queue(scorer_id, VERIFIER, daily=4, limit=3) == 0
     rows(database_url, "UPDATE second_opinions SET created_at = date_trunc('day', now(), 'UTC') - interval '1 s'")
-    assert store.queue_opinions(scorer_id, VERIFIER, daily=4, limit=9) == 2
+    assert store.opinion_jobs.queue(scorer_id, VERIFIER, daily=4, limit=9) == 2
 
 
 def test_the_passage_that_supports_a_sentence_comes_first(store: Store) -> None:
     scorer_id = judged(store, 1, attribute=1)
-    store.queue_opinions(scorer_id, VERIFIER, daily=10, limit=10)
-    jobs = [store.claim_opinion("w", VERIFIER, 60, 3) for _ in range(2)]
-    assert store.claim_opinion("w", VERIFIER, 60, 3) is None
+    store.opinion_jobs.queue(scorer_id, VERIFIER, daily=10, limit=10)
+    jobs = [store.opinion_jobs.claim("w", VERIFIER, 60, 3) for _ in range(2)]
+    assert store.opinion_jobs.claim("w", VERIFIER, 60, 3) is None
     last, first = (job for job in jobs if job is not None)
     assert last.passages == ("Passage 0 on trains.", "Passage 1 on trains.")
     assert first.passages == ("Passage 1 on trains.", "Passage 0 on trains.")
@@ -266,16 +267,16 @@ def test_the_sentence_of_a_worker_that_died_comes_back_and_its_late_opinion_is_n
     store: Store, database_url: str
 ) -> None:
     scorer_id = judged(store, 1, attribute=1)
-    store.queue_opinions(scorer_id, VERIFIER, daily=1, limit=1)
-    late = store.claim_opinion("first", VERIFIER, -1, 2)
+    store.opinion_jobs.queue(scorer_id, VERIFIER, daily=1, limit=1)
+    late = store.opinion_jobs.claim("first", VERIFIER, -1, 2)
     assert late is not None
-    assert store.claim_opinion("second", VERIFIER, 60, 2) is None
-    assert store.reap_leases() == 1
-    job = store.claim_opinion("second", VERIFIER, -1, 2)
+    assert store.opinion_jobs.claim("second", VERIFIER, 60, 2) is None
+    assert store.leases.reap() == 1
+    job = store.opinion_jobs.claim("second", VERIFIER, -1, 2)
     assert job is not None
-    assert not store.finish_opinion(late, Opinion(OpinionLabel.SUPPORTED, 0.1, VERIFIER))
+    assert not store.opinion_jobs.finish(late, Opinion(OpinionLabel.SUPPORTED, 0.1, VERIFIER))
     assert rows(database_url, "SELECT label FROM second_opinions") == [{"label": None}]
-    assert store.finish_opinion(job, Opinion(OpinionLabel.UNSUPPORTED, None, VERIFIER))
+    assert store.opinion_jobs.finish(job, Opinion(OpinionLabel.UNSUPPORTED, None, VERIFIER))
     assert rows(database_url, "SELECT label, p_unsupported AS p FROM second_opinions") == [
         {"label": "unsupported", "p": None}
     ]
@@ -285,19 +286,19 @@ def test_retention_removes_opinions_with_their_answers_and_what_waits_for_a_remo
     store: Store, database_url: str
 ) -> None:
     scorer_id = judged(store, 2, attribute=2)
-    assert store.queue_opinions(scorer_id, VERIFIER, daily=3, limit=3) == 3
-    job = store.claim_opinion("w", VERIFIER, 60, 3)
+    assert store.opinion_jobs.queue(scorer_id, VERIFIER, daily=3, limit=3) == 3
+    job = store.opinion_jobs.claim("w", VERIFIER, 60, 3)
     assert job is not None
-    assert store.finish_opinion(job, Opinion(OpinionLabel.SUPPORTED, 0.1, VERIFIER))
+    assert store.opinion_jobs.finish(job, Opinion(OpinionLabel.SUPPORTED, 0.1, VERIFIER))
     # The week of the passages is dropped first.
     rows(database_url, f"DROP TABLE passages_{datetime.now(UTC):%Gw%V}")
-    assert store.claim_opinion("w", VERIFIER, 60, 3) is None
+    assert store.opinion_jobs.claim("w", VERIFIER, 60, 3) is None
     assert sorted(row["last_error"] or "" for row in rows(database_url, JOBS)) == ["", REMOVED, REMOVED]
     with psycopg.connect(database_url.replace("+psycopg", "", 1)) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("UPDATE interactions SET stored_at = stored_at - interval '40 days'")
-    store.set_retention(Period(None, 30))
-    assert apply_retention(store, Stop()._event).removed.interactions == 2
+    store.retention_periods.set(Period(None, 30))
+    assert Remover.of(store).remove(Stop()._event).removed.interactions == 2
     assert rows(database_url, JOBS) == []
 
 

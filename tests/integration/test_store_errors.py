@@ -11,23 +11,24 @@ from migrations.upgrade import head_revision
 from tests.integration.store_examples import advance, prepared, rows, scored
 from tests.waiting import wait_until
 from worker.errors import WorkerError
-from worker.store.engine import open_engine, transaction
+from worker.store.database import Database
+from worker.store.engine import open_engine
 from worker.store.errors import StoreNotReady, StoreUnavailable
 from worker.store.schema import require_current_schema
 from worker.store.store import Store, open_store
 
 
 def test_a_store_knows_its_server_and_its_schema(store: Store) -> None:
-    assert store.ping().startswith("18")
-    assert store.schema_revision() == head_revision()
+    assert store.server.ping().startswith("18")
+    assert store.server.schema_revision() == head_revision()
 
 
 def test_an_unmigrated_database_answers_but_has_no_revision_and_no_tables(empty_database_url: str) -> None:
     store = open_store(empty_database_url, application_name="gasp-test")
-    assert store.ping()
-    assert store.schema_revision() is None
+    assert store.server.ping()
+    assert store.server.schema_revision() is None
     with pytest.raises(StoreNotReady, match="partition_offsets"):
-        store.positions("topic")
+        store.offsets.positions("topic")
     store.close()
 
 
@@ -42,7 +43,7 @@ def test_an_unmigrated_database_answers_but_has_no_revision_and_no_tables(empty_
 def test_a_server_that_does_not_answer_is_unavailable_and_the_password_stays_secret(url: str) -> None:
     store = open_store(url, application_name="gasp-test")
     with pytest.raises(StoreUnavailable) as raised:
-        store.ping()
+        store.server.ping()
     assert "s3cret" not in str(raised.value)
     assert "somebody" not in url.split("@")[1]
     assert any(place in str(raised.value) for place in ("127.0.0.1", "name.invalid"))
@@ -53,7 +54,7 @@ def test_a_server_that_does_not_answer_is_unavailable_and_the_password_stays_sec
 def test_a_missing_database_needs_somebody_to_act(database_url: str) -> None:
     store = open_store(database_url.replace("/test_", "/missing_"), application_name="gasp-test")
     with pytest.raises(StoreNotReady, match="does not exist"):
-        store.ping()
+        store.server.ping()
 
 
 @pytest.mark.parametrize("url", ["mysql://u:s3cret@h/d", "s3cret", ""])
@@ -66,17 +67,17 @@ def test_a_url_that_is_none_is_refused_at_once(url: str) -> None:
 def test_a_database_of_another_revision_says_which_command_helps(store: Store, database_url: str) -> None:
     rows(database_url, "UPDATE alembic_version SET version_num = '0001'")
     with pytest.raises(WorkerError, match=r"0001.*gasp-worker migrate.*deploy/sql/roles\.sql"):
-        require_current_schema(store)
+        require_current_schema(store.server)
     rows(database_url, "UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(WorkerError, match=r"9999.*install the version"):
-        require_current_schema(store)
+        require_current_schema(store.server)
 
 
 def test_a_store_works_again_after_its_connections_were_cut(store: Store, database_url: str) -> None:
-    assert store.ping()
+    assert store.server.ping()
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gasp-test' AND datname = "
     rows(database_url, cut + "current_database()")
-    assert store.ping()
+    assert store.server.ping()
 
 
 def test_a_connection_that_is_cut_in_a_transaction_is_unavailable_and_writes_nothing(
@@ -89,16 +90,16 @@ def test_a_connection_that_is_cut_in_a_transaction_is_unavailable_and_writes_not
         rows(database_url, f"{cut} AND datname = current_database()")
         return {}
 
-    monkeypatch.setattr("worker.store.settle.write_ledger", pull_the_plug)
+    monkeypatch.setattr("worker.store.settlements.write_ledger", pull_the_plug)
     with pytest.raises(StoreUnavailable):
-        store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+        store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
     monkeypatch.undo()
     assert rows(database_url, "SELECT * FROM interactions") == []
-    assert store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)]).fenced == ()
+    assert store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)]).fenced == ()
 
 
 def test_every_connection_has_its_timeouts_and_utc(store: Store) -> None:
-    with store._engine.connect() as connection:
+    with store._database.read() as connection:
         settings = {
             name: connection.scalar(text(f"SHOW {name}"))
             for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "timezone")
@@ -118,7 +119,7 @@ def test_options_of_the_url_are_kept_and_win(database_url: str) -> None:
     with psycopg.connect(plain) as other:
         other.execute("SELECT * FROM partition_offsets FOR UPDATE")
         with pytest.raises(StoreUnavailable, match="statement timeout") as raised:
-            store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+            store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
     assert raised.value.sqlstate == "57014"
     store.close()
 
@@ -128,7 +129,7 @@ def test_a_store_serves_more_threads_than_it_has_connections(store: Store) -> No
 
     def ask(_: int) -> set[str]:
         barrier.wait()
-        return {store.ping() for _ in range(20)}
+        return {store.server.ping() for _ in range(20)}
 
     with ThreadPoolExecutor(12) as threads:
         assert set(map(len, threads.map(ask, range(12)))) == {1}
@@ -139,8 +140,9 @@ def test_a_connection_that_is_in_use_when_the_store_closes_is_closed_when_its_tr
 ) -> None:
     engine = open_engine(database_url, application_name="gasp-closing")
     open_ones = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'gasp-closing'"
-    with transaction(engine) as connection:
+    database = Database(engine)
+    with database.read() as connection:
         connection.execute(text("SELECT 1"))
-        Store(engine).close()
+        Store(database).close()
         assert rows(database_url, open_ones) == [{"n": 1}]
     wait_until(lambda: rows(database_url, open_ones) == [{"n": 0}], what="the connection to close")

@@ -46,7 +46,7 @@ def task(store: Store, database_url: str) -> UUID:
 
 
 def said(store: Store, *labels: Any) -> list[LabelOutcome]:
-    return store.add_labels(labels, "file")
+    return store.labels.add(labels, "file")
 
 
 def rounds(url: str) -> list[tuple[str, int]]:
@@ -117,14 +117,14 @@ def test_a_label_before_its_answer_is_kept_and_counts_once_the_task_is_there(sto
     task = asked(database_url, "id-0")
     assert consensus(database_url) == {0: True, 1: True}
     assert task_state(database_url, task) == ("open", 1)
-    assert store.settle_early_labels() == 1
+    assert store.labels.refresh_early() == 1
     assert task_state(database_url, task) == ("labelled", 1)
-    assert store.settle_early_labels() == 0
+    assert store.labels.refresh_early() == 0
 
 
 def test_a_label_of_a_superseded_revision_is_kept_and_counts(store: Store, database_url: str, task: UUID) -> None:
     scorer_id, threshold = prepared(store, partitions=0)
-    store.settle(scorer_id, [scored(1, "id-0", [0.3], threshold, edition="New. ")], [advance(1, 2)])
+    store.settlements.settle(scorer_id, [scored(1, "id-0", [0.3], threshold, edition="New. ")], [advance(1, 2)])
     assert said(store, label(task, 0, "unsupported")) == [SUPERSEDED]
     assert rows(database_url, "SELECT place, revision FROM v_review_labels") == [{"place": "superseded", "revision": 1}]
     assert consensus(database_url) == {0: True}
@@ -148,7 +148,7 @@ def test_a_label_of_a_sentence_that_is_not_there_or_has_no_score_is_refused(
     store: Store, database_url: str, task: UUID, index: int
 ) -> None:
     wrong, right = label(task, index, "supported"), label(task, 0, "supported")
-    assert store.unknown_sentences([wrong, right]) == {0}
+    assert store.labels.unknown_sentences([wrong, right]) == {0}
     assert said(store, wrong, right) == [LabelOutcome.UNKNOWN_SENTENCE, STORED]
     assert [row[1] for row in held(database_url)] == [0]
 
@@ -238,7 +238,7 @@ def test_reviewers_at_the_same_moment_are_all_seen(store: Store, database_url: s
         for who, order in zip("abcd", (tasks, tasks[::-1], tasks, tasks[::-1]), strict=True)
     ]
     with ThreadPoolExecutor(4) as pool:
-        outcomes = list(pool.map(lambda batch: store.add_labels(batch, "file"), batches))
+        outcomes = list(pool.map(lambda batch: store.labels.add(batch, "file"), batches))
     assert {one for batch in outcomes for one in batch} == {STORED}
     assert {task_state(database_url, task) for task in tasks} == {("labelled", 1)}
 
@@ -246,7 +246,7 @@ def test_reviewers_at_the_same_moment_are_all_seen(store: Store, database_url: s
 def test_the_same_labels_from_two_sides_at_once_are_stored_once(store: Store, database_url: str, task: UUID) -> None:
     labels = [label(task, index, "supported", f"r{number}") for number in range(50) for index in ASKED]
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda batch: store.add_labels(batch, "file"), (labels, labels[::-1])))
+        list(pool.map(lambda batch: store.labels.add(batch, "file"), (labels, labels[::-1])))
     assert rows(database_url, "SELECT count(*) AS n FROM review_labels") == [{"n": 100}]
 
 
@@ -257,9 +257,9 @@ def test_labels_of_a_partition_that_is_another_owners_are_not_stored(
     store: Store, database_url: str, task: UUID
 ) -> None:
     batch = [LabelSettlement(record(1), Outcome.LABELLED, labels=(label(task, 0, "supported"),))]
-    assert store.settle_labels(batch, [advance(1, 2, owner="another")]).fenced == ((TOPIC, 0),)
+    assert store.label_settlements.settle(batch, [advance(1, 2, owner="another")]).fenced == ((TOPIC, 0),)
     assert held(database_url) == []
-    settled = store.settle_labels(batch, [advance(1, 2)])
+    settled = store.label_settlements.settle(batch, [advance(1, 2)])
     assert (settled.counts, settled.fenced) == ({(Outcome.LABELLED, None): 1}, ())
     assert held(database_url) == [("id-0", 0, "ada", "supported")]
 
@@ -272,7 +272,7 @@ def test_a_record_of_which_nothing_is_new_is_skipped_with_the_reason(store: Stor
         LabelSettlement(record(2), Outcome.LABELLED, labels=(withdrawal("9"),)),
         LabelSettlement(record(3), Outcome.LABELLED, labels=(withdrawal("9"), label(task, 1, "partly"))),
     ]
-    assert store.settle_labels(batch, [advance(1, 4)]).counts == {
+    assert store.label_settlements.settle(batch, [advance(1, 4)]).counts == {
         (Outcome.SKIPPED, "repeated"): 1,
         (Outcome.SKIPPED, "nothing_to_withdraw"): 1,
         (Outcome.LABELLED, None): 1,
@@ -326,11 +326,11 @@ def test_the_view_of_agreement_says_what_the_module_says(store: Store, database_
         )
         for row in seen
     }
-    made = agreements(store.votes())
+    made = agreements(store.votes.last())
     assert len(made) == 4
     assert {(one.app, one.pair): (one.sentences, one.agreed, round(one.alpha or 9, 9)) for one in made} == found
-    assert {vote.label for vote in store.votes("shop")} == set(Label)
-    assert store.votes("another") == []
+    assert {vote.label for vote in store.votes.last("shop")} == set(Label)
+    assert store.votes.last("another") == []
 
 
 # --- plain SQL ---

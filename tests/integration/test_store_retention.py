@@ -21,12 +21,13 @@ from tests.integration.store_examples import (
 from worker.commands.retention import retention
 from worker.errors import Stopped
 from worker.jobs import retention as retention_run
-from worker.jobs.retention import Removal, apply_retention, describe_removal
+from worker.jobs.retention import Removal, Remover, describe_removal
 from worker.store.attribution_jobs import AttributionJob
-from worker.store.errors import StoreBusy, WeekMissing
-from worker.store.retention import Overdue, Period
+from worker.store.errors import PartitionMissing, StoreBusy
+from worker.store.partitioning import WEEKLY_TABLES
+from worker.store.retention import Overdue
+from worker.store.retention_periods import Period
 from worker.store.store import Store
-from worker.store.weeks import WEEKLY_TABLES
 
 NOTHING = Removal(Overdue(0, 0, 0, 0))
 WEEKS = "SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r' ORDER BY 1"
@@ -60,7 +61,7 @@ def shop(store: Store, database_url: str) -> int:
         for number, app in enumerate(("shop", "help"))
         for place, days in enumerate(ages)
     ]
-    store.settle(scorer_id, batch, [advance(0, len(batch))])
+    store.settlements.settle(scorer_id, batch, [advance(0, len(batch))])
     for days in ages:
         age(database_url, f"id-{days}", days)
     rows(database_url, "UPDATE ledger SET settled_at = now() - (9 - record_offset) * interval '10 days'")
@@ -125,8 +126,8 @@ def reading(url: str, table: str) -> Iterator[None]:
 @pytest.mark.usefixtures("shop")
 def test_without_a_period_nothing_is_ever_removed(store: Store, database_url: str, stop: threading.Event) -> None:
     weeks = rows(database_url, WEEKS)
-    assert store.overdue() == Overdue(0, 0, 0, 0)
-    assert apply_retention(store, stop) == NOTHING
+    assert store.retention.overdue() == Overdue(0, 0, 0, 0)
+    assert Remover.of(store).remove(stop) == NOTHING
     assert kept(database_url) == {"help": [0, 10, 40, 70, 100], "shop": [0, 10, 40, 70, 100]}
     assert rows(database_url, WEEKS) == weeks
 
@@ -136,31 +137,31 @@ def test_an_app_of_its_own_period_loses_what_is_older_and_the_others_and_every_w
     store: Store, database_url: str, stop: threading.Event
 ) -> None:
     weeks = rows(database_url, WEEKS)
-    store.set_retention(Period("shop", 30))
-    assert store.overdue() == Overdue(0, 3, 0, 0)
-    assert apply_retention(store, stop).removed == Overdue(0, 3, 0, 0)
+    store.retention_periods.set(Period("shop", 30))
+    assert store.retention.overdue() == Overdue(0, 3, 0, 0)
+    assert Remover.of(store).remove(stop).removed == Overdue(0, 3, 0, 0)
     assert kept(database_url) == {"help": [0, 10, 40, 70, 100], "shop": [0, 10]}
     assert rows(database_url, WEEKS) == weeks
     assert count(database_url, "ledger") == 10
-    assert apply_retention(store, stop) == NOTHING
+    assert Remover.of(store).remove(stop) == NOTHING
 
 
 @pytest.mark.usefixtures("shop")
 def test_what_no_app_keeps_goes_by_the_week_and_the_rest_by_the_row(
     store: Store, database_url: str, stop: threading.Event
 ) -> None:
-    store.set_retention(Period(None, 60))
-    store.set_retention(Period("shop", 30))
+    store.retention_periods.set(Period(None, 60))
+    store.retention_periods.set(Period("shop", 30))
     assert old_weeks(database_url, 60)
-    found = store.overdue()
-    removal = apply_retention(store, stop)
+    found = store.retention.overdue()
+    removal = Remover.of(store).remove(stop)
     assert removal == Removal(found)
     assert (found.interactions, found.ledger_rows) == (5, 4)
     assert found.weekly_tables >= 3
     assert kept(database_url) == {"help": [0, 10, 40], "shop": [0, 10]}
     assert old_weeks(database_url, 60) == set()
     assert count(database_url, "attribution_jobs") == 5
-    assert apply_retention(store, stop) == NOTHING
+    assert Remover.of(store).remove(stop) == NOTHING
 
 
 @pytest.mark.usefixtures("shop")
@@ -168,9 +169,9 @@ def test_an_app_that_is_kept_for_ever_keeps_every_week_and_the_ledger(
     store: Store, database_url: str, stop: threading.Event
 ) -> None:
     weeks = rows(database_url, WEEKS)
-    store.set_retention(Period(None, 30))
-    store.set_retention(Period("help", None))
-    assert apply_retention(store, stop).removed == Overdue(0, 3, 0, 0)
+    store.retention_periods.set(Period(None, 30))
+    store.retention_periods.set(Period("help", None))
+    assert Remover.of(store).remove(stop).removed == Overdue(0, 3, 0, 0)
     assert kept(database_url) == {"help": [0, 10, 40, 70, 100], "shop": [0, 10]}
     assert rows(database_url, WEEKS) == weeks
     assert count(database_url, "ledger") == 10
@@ -180,9 +181,9 @@ def test_an_app_that_is_kept_for_ever_keeps_every_week_and_the_ledger(
 def test_an_app_with_a_longer_period_than_the_others_decides_over_the_weeks(
     store: Store, database_url: str, stop: threading.Event
 ) -> None:
-    store.set_retention(Period(None, 30))
-    store.set_retention(Period("help", 90))
-    apply_retention(store, stop)
+    store.retention_periods.set(Period(None, 30))
+    store.retention_periods.set(Period("help", 90))
+    Remover.of(store).remove(stop)
     assert kept(database_url) == {"help": [0, 10, 40, 70], "shop": [0, 10]}
 
 
@@ -192,19 +193,19 @@ def test_a_run_that_is_broken_off_anywhere_is_completed_by_the_next(
 ) -> None:
     monkeypatch.setattr(retention_run, "INTERACTIONS_AT_ONCE", 1)
     monkeypatch.setattr(retention_run, "ROWS_AT_ONCE", 1)
-    store.set_retention(Period(None, 60))
+    store.retention_periods.set(Period(None, 60))
     broken_off = 0
     while _is_stopped(store, StopsAfter(broken_off)):
         broken_off += 1
     assert broken_off >= 4
     assert kept(database_url) == {"help": [0, 10, 40], "shop": [0, 10, 40]}
     assert count(database_url, "ledger") == 6
-    assert apply_retention(store, stop) == NOTHING
+    assert Remover.of(store).remove(stop) == NOTHING
 
 
 def _is_stopped(store: Store, stop: threading.Event) -> bool:
     try:
-        apply_retention(store, stop)
+        Remover.of(store).remove(stop)
     except Stopped:
         return True
     return False
@@ -218,14 +219,14 @@ def rows_by_app(url: str) -> dict[str, int]:
 def test_weeks_that_somebody_reads_stay_for_now_and_the_rows_in_them_go(
     store: Store, database_url: str, stop: threading.Event
 ) -> None:
-    store.set_retention(Period(None, 60))
+    store.retention_periods.set(Period(None, 60))
     with reading(database_url, "passages"):
-        removal = apply_retention(store, stop)
+        removal = Remover.of(store).remove(stop)
         assert removal.in_use == ("passages",)
         assert describe_removal(removal).endswith("; in use: passages")
     assert kept(database_url) == {"help": [0, 10, 40], "shop": [0, 10, 40]}
     assert {name.split("_2")[0] for name in old_weeks(database_url, 60)} == {"passages"}
-    assert apply_retention(store, stop).removed.weekly_tables > 0
+    assert Remover.of(store).remove(stop).removed.weekly_tables > 0
     assert old_weeks(database_url, 60) == set()
 
 
@@ -234,25 +235,25 @@ def test_whoever_uses_one_table_does_not_keep_us_from_dropping_weeks_of_another(
     store: Store, database_url: str
 ) -> None:
     before = datetime.now(UTC) - timedelta(days=60)
-    store.set_retention(Period(None, 60))
+    store.retention_periods.set(Period(None, 60))
     with reading(database_url, "sentences"):
-        assert store.drop_weeks("passages", before) > 0
+        assert store.weekly_partitions.drop("passages", before) > 0
         with pytest.raises(StoreBusy):
-            store.drop_weeks("sentences", before)
+            store.weekly_partitions.drop("sentences", before)
 
 
 @pytest.mark.usefixtures("shop")
 def test_only_weeks_of_the_weekly_tables_that_no_period_covers_can_be_dropped(store: Store) -> None:
     ever = datetime.now(UTC) + timedelta(days=3650)
-    assert store.drop_weeks("passages", ever) == 0
-    store.set_retention(Period(None, 60))
-    store.set_retention(Period("shop", None))
-    assert store.drop_weeks("passages", ever) == 0
-    store.set_retention(Period("shop", 200))
-    assert store.drop_weeks("passages", ever) == 0
-    store.set_retention(Period("shop", 30))
-    assert store.drop_weeks("interactions", ever) == 0
-    assert store.drop_weeks("passages", ever) > 0
+    assert store.weekly_partitions.drop("passages", ever) == 0
+    store.retention_periods.set(Period(None, 60))
+    store.retention_periods.set(Period("shop", None))
+    assert store.weekly_partitions.drop("passages", ever) == 0
+    store.retention_periods.set(Period("shop", 200))
+    assert store.weekly_partitions.drop("passages", ever) == 0
+    store.retention_periods.set(Period("shop", 30))
+    assert store.weekly_partitions.drop("interactions", ever) == 0
+    assert store.weekly_partitions.drop("passages", ever) > 0
 
 
 def test_an_old_answer_that_was_judged_again_goes_with_both_its_verdicts(
@@ -260,16 +261,16 @@ def test_an_old_answer_that_was_judged_again_goes_with_both_its_verdicts(
 ) -> None:
     other_id, threshold = prepared(store, OTHER_IDENTITY)
     again = scored(10, "id-40", [0.01, 0.9], threshold)
-    store.settle(other_id, [again], [advance(10, 11)])
+    store.settlements.settle(other_id, [again], [advance(10, 11)])
     assert count(database_url, "verdicts") == 11
-    store.set_retention(Period("help", None))
-    store.set_retention(Period("shop", 30))
-    apply_retention(store, stop)
+    store.retention_periods.set(Period("help", None))
+    store.retention_periods.set(Period("shop", 30))
+    Remover.of(store).remove(stop)
     assert rows(database_url, "SELECT DISTINCT scorer_id FROM verdicts") == [{"scorer_id": shop}]
     assert count(database_url, "sentences") == 2 * count(database_url, "verdicts") == 14
-    store.set_retention(Period("help", 30))
-    store.set_retention(Period(None, 30))
-    apply_retention(store, stop)
+    store.retention_periods.set(Period("help", 30))
+    store.retention_periods.set(Period(None, 30))
+    Remover.of(store).remove(stop)
     assert kept(database_url) == {"help": [0, 10], "shop": [0, 10]}
 
 
@@ -278,9 +279,9 @@ def test_an_old_answer_that_was_judged_again_keeps_what_was_found_lately(
 ) -> None:
     """The answer is kept, and the week of its first verdict, although it is older, is kept with it."""
     other_id, threshold = prepared(store, OTHER_IDENTITY)
-    store.settle(other_id, [scored(10, "id-70", [0.01, 0.9], threshold)], [advance(10, 11)])
-    store.set_retention(Period(None, 80))
-    apply_retention(store, stop)
+    store.settlements.settle(other_id, [scored(10, "id-70", [0.01, 0.9], threshold)], [advance(10, 11)])
+    store.retention_periods.set(Period(None, 80))
+    Remover.of(store).remove(stop)
     found = rows(
         database_url,
         "SELECT scorer_id, count(*) AS n FROM v_sentences WHERE app = 'shop' AND interaction_id = 'id-70' GROUP BY 1",
@@ -292,7 +293,7 @@ def _running_job_of(store: Store, url: str, scorer_id: int, interaction_id: str)
     """Claim the jobs until the one of the answer comes; the worker is then at it."""
     pk = "SELECT v.id FROM verdicts v JOIN interactions i ON i.id = v.interaction_pk WHERE interaction_id = %(id)s"
     wanted = rows(url, f"{pk} AND app = 'shop'", id=interaction_id)[0]["id"]
-    claims: Callable[[], AttributionJob | None] = lambda: store.claim_job("w", scorer_id, 60, 3)  # noqa: E731 - for iter
+    claims: Callable[[], AttributionJob | None] = lambda: store.attribution_jobs.claim("w", scorer_id, 60, 3)  # noqa: E731 - for iter
     return next(job for job in iter(claims, None) if job.verdict_id == wanted)
 
 
@@ -301,12 +302,12 @@ def test_a_job_on_an_answer_that_is_removed_meanwhile_ends_as_a_lost_lease(
     store: Store, database_url: str, shop: int, stop: threading.Event, period: Period
 ) -> None:
     job = _running_job_of(store, database_url, shop, "id-100")
-    store.set_retention(period)
-    apply_retention(store, stop)
+    store.retention_periods.set(period)
+    Remover.of(store).remove(stop)
     found = attributed([0.01, 0.9], [[0.01, -0.2], [0.3, 0.7]])
-    assert not store.finish_job(job, found)
-    assert not store.retry_job(job, "late", 0)
-    assert not store.fail_job(job, "late")
+    assert not store.attribution_jobs.finish(job, found)
+    assert not store.leases.retry(job, "late", 0)
+    assert not store.leases.fail(job, "late")
     assert count(database_url, "chunk_attributions") == 0
 
 
@@ -314,9 +315,9 @@ def test_a_finished_attribution_goes_with_its_answer(
     store: Store, database_url: str, shop: int, stop: threading.Event
 ) -> None:
     job = _running_job_of(store, database_url, shop, "id-100")
-    assert store.finish_job(job, attributed([0.01, 0.9], [[0.01, -0.2], [0.3, 0.7]]))
-    store.set_retention(Period("shop", 1))
-    apply_retention(store, stop)
+    assert store.attribution_jobs.finish(job, attributed([0.01, 0.9], [[0.01, -0.2], [0.3, 0.7]]))
+    store.retention_periods.set(Period("shop", 1))
+    Remover.of(store).remove(stop)
     assert count(database_url, "chunk_attributions") == 0
     assert rows_by_app(database_url) == {"help": 5, "shop": 1}
 
@@ -325,16 +326,16 @@ def test_a_finished_attribution_goes_with_its_answer(
 def test_a_job_that_ends_and_a_removal_at_once_never_wait_for_each_other(
     store: Store, database_url: str, shop: int, stop: threading.Event
 ) -> None:
-    jobs = list(iter(lambda: store.claim_job("w", shop, 60, 3), None))
-    store.set_retention(Period(None, 1))
+    jobs = list(iter(lambda: store.attribution_jobs.claim("w", shop, 60, 3), None))
+    store.retention_periods.set(Period(None, 1))
     found = attributed([0.01, 0.9], [[0.01, -0.2], [0.3, 0.7]])
     ended: list[bool] = []
-    worker = threading.Thread(target=lambda: ended.extend(store.finish_job(job, found) for job in jobs))
+    worker = threading.Thread(target=lambda: ended.extend(store.attribution_jobs.finish(job, found) for job in jobs))
     worker.start()
-    apply_retention(store, stop)
+    Remover.of(store).remove(stop)
     worker.join(60)
     assert len(ended) == 10
-    apply_retention(store, stop)
+    Remover.of(store).remove(stop)
     assert rows_by_app(database_url) == {"help": 1, "shop": 1}
     assert deadlocks(database_url) == 0
 
@@ -349,15 +350,15 @@ def test_the_ledger_is_never_removed_beyond_the_position_of_its_partition(
 ) -> None:
     rows(database_url, "UPDATE ledger SET settled_at = now() - interval '99 days'")
     rows(database_url, "UPDATE partition_offsets SET next_offset = 7")
-    store.set_retention(Period(None, 30))
-    assert apply_retention(store, stop).removed.ledger_rows == 7
+    store.retention_periods.set(Period(None, 30))
+    assert Remover.of(store).remove(stop).removed.ledger_rows == 7
     assert [row["record_offset"] for row in rows(database_url, "SELECT record_offset FROM ledger ORDER BY 1")] == [
         7,
         8,
         9,
     ]
     rows(database_url, "UPDATE partition_offsets SET incarnation = 1, next_offset = 0")
-    assert apply_retention(store, stop).removed.ledger_rows == 3
+    assert Remover.of(store).remove(stop).removed.ledger_rows == 3
 
 
 def test_offset_gaps_go_when_no_app_keeps_anything_so_old(
@@ -365,11 +366,11 @@ def test_offset_gaps_go_when_no_app_keeps_anything_so_old(
 ) -> None:
     prepared(store)
     for generation, beginning in ((4, 5), (5, 9)):
-        assert store.claim_partition(claim(generation=generation, beginning=beginning)) is not None
+        assert store.offsets.claim(claim(generation=generation, beginning=beginning)) is not None
     rows(database_url, "UPDATE offset_gaps SET noticed_at = now() - interval '40 days' WHERE from_offset = 0")
-    assert apply_retention(store, stop) == NOTHING
-    store.set_retention(Period(None, 30))
-    assert apply_retention(store, stop).removed == Overdue(0, 0, 0, 1)
+    assert Remover.of(store).remove(stop) == NOTHING
+    store.retention_periods.set(Period(None, 30))
+    assert Remover.of(store).remove(stop).removed == Overdue(0, 0, 0, 1)
     assert [row["from_offset"] for row in rows(database_url, "SELECT from_offset FROM offset_gaps")] == [5]
 
 
@@ -377,18 +378,18 @@ def test_offset_gaps_go_when_no_app_keeps_anything_so_old(
 def test_what_was_removed_can_be_logged_and_judged_again(
     store: Store, database_url: str, stop: threading.Event, shop: int
 ) -> None:
-    store.set_retention(Period(None, 60))
-    apply_retention(store, stop)
+    store.retention_periods.set(Period(None, 60))
+    Remover.of(store).remove(stop)
     _, threshold = prepared(store)
-    store.settle(shop, [scored(10, "id-100", [0.01, 0.9], threshold)], [advance(10, 11)])
+    store.settlements.settle(shop, [scored(10, "id-100", [0.01, 0.9], threshold)], [advance(10, 11)])
     assert kept(database_url)["shop"] == [0, 0, 10, 40]
 
 
 def test_the_weeks_are_made_ahead_and_only_once(store: Store, database_url: str) -> None:
     before = count(database_url, "pg_class WHERE relispartition AND relkind = 'r'")
-    assert store.ensure_weeks() == 0
-    assert store.ensure_weeks(28 + 21) == 9
-    assert store.ensure_weeks(28 + 21) == 0
+    assert store.weekly_partitions.ensure() == 0
+    assert store.weekly_partitions.ensure(28 + 21) == 9
+    assert store.weekly_partitions.ensure(28 + 21) == 0
     assert count(database_url, "pg_class WHERE relispartition AND relkind = 'r'") == before + 9
 
 
@@ -396,9 +397,9 @@ def test_a_long_transaction_does_not_let_the_making_of_weeks_stop_everyone(store
     with psycopg.connect(database_url.replace("postgresql+psycopg://", "postgresql://")) as other:
         other.execute("LOCK TABLE interactions IN ROW EXCLUSIVE MODE")
         with pytest.raises(StoreBusy):
-            store.ensure_weeks(50)
+            store.weekly_partitions.ensure(50)
         other.rollback()
-    assert store.ensure_weeks(50) == 9
+    assert store.weekly_partitions.ensure(50) == 9
 
 
 def drop_every_week(url: str) -> None:
@@ -409,21 +410,21 @@ def drop_every_week(url: str) -> None:
 def test_a_batch_is_settled_although_nobody_made_its_week(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     drop_every_week(database_url)
-    settled = store.settle(scorer_id, [scored(0, "a", [0.9, 0.01], threshold)], [advance(0, 1)])
+    settled = store.settlements.settle(scorer_id, [scored(0, "a", [0.9, 0.01], threshold)], [advance(0, 1)])
     assert settled.fenced == ()
     assert (count(database_url, "passages"), count(database_url, "sentences")) == (2, 2)
     assert len(rows(database_url, WEEKS)) == 15
 
 
-def test_a_row_of_a_week_that_is_gone_is_a_passing_fault_and_leaves_nothing(store: Store, database_url: str) -> None:
-    scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
-    job = store.claim_job("w", scorer_id, 60, 3)
-    assert job is not None
+def test_a_row_of_a_week_that_is_gone_is_a_passing_fault_and_leaves_nothing(
+    store: Store, database_url: str, shop: int
+) -> None:
+    job = _running_job_of(store, database_url, shop, "id-100")
+    before = store.attribution_jobs.backlog()
     drop_every_week(database_url)
-    with pytest.raises(WeekMissing, match="table chunk_attributions"):
-        store.finish_job(job, attributed([0.01], [[0.3, -0.2]]))
-    assert store.backlog().running == 1
+    with pytest.raises(PartitionMissing, match="table chunk_attributions"):
+        store.attribution_jobs.finish(job, attributed([0.01, 0.9], [[0.01, -0.2], [0.3, 0.7]]))
+    assert store.attribution_jobs.backlog() == before
 
 
 @pytest.fixture

@@ -58,7 +58,9 @@ def _together(*works: Callable[[], Settled]) -> list[Settled]:
 def test_a_scored_answer_is_stored_with_everything_that_was_logged_and_found(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     settlement = scored(0, "a", [0.75, 0.01, None], threshold)
-    assert store.settle(scorer_id, [settlement], [advance(0, 1)]) == Settled({(Outcome.SCORED, None): 1}, ())
+    assert store.settlements.settle(scorer_id, [settlement], [advance(0, 1)]) == Settled(
+        {(Outcome.SCORED, None): 1}, ()
+    )
 
     assert settlement.decoded is not None
     logged = settlement.decoded.interaction
@@ -104,13 +106,13 @@ def test_a_scored_answer_is_stored_with_everything_that_was_logged_and_found(sto
 
 def test_an_answer_above_the_attribution_threshold_gets_no_job(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.5, 0.9], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.5, 0.9], threshold)], [advance(0, 1)])
     assert _count(database_url, "attribution_jobs") == 0
 
 
 def test_a_skipped_answer_is_stored_with_its_sentences_and_their_reason(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    done = store.settle(scorer_id, [skipped(0, "a", threshold)], [advance(0, 1)])
+    done = store.settlements.settle(scorer_id, [skipped(0, "a", threshold)], [advance(0, 1)])
     assert done.counts == {(Outcome.SKIPPED, "no_passages"): 1}
     assert rows(database_url, "SELECT skip_reason, lowest_score FROM verdicts") == [
         {"skip_reason": "no_passages", "lowest_score": None}
@@ -121,7 +123,7 @@ def test_a_skipped_answer_is_stored_with_its_sentences_and_their_reason(store: S
 
 def test_a_dead_letter_is_only_booked(store: Store, database_url: str) -> None:
     scorer_id, _ = prepared(store)
-    done = store.settle(scorer_id, [dead_letter(0)], [advance(0, 1)])
+    done = store.settlements.settle(scorer_id, [dead_letter(0)], [advance(0, 1)])
     assert done.counts == {(Outcome.DEAD_LETTERED, "not_json"): 1}
     assert rows(database_url, "SELECT outcome, reason, detail, interaction_pk FROM ledger") == [
         {"outcome": "dead_lettered", "reason": "not_json", "detail": "line 1 column 1", "interaction_pk": None}
@@ -131,8 +133,8 @@ def test_a_dead_letter_is_only_booked(store: Store, database_url: str) -> None:
 
 def test_a_step_moves_the_partition_and_notes_who_took_it(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 4)])
-    assert store.positions(TOPIC) == {0: 4}
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 4)])
+    assert store.offsets.positions(TOPIC) == {0: 4}
     row = rows(database_url, "SELECT * FROM partition_offsets")[0]
     assert (row["end_offset"], row["generation"], row["owner"]) == (9, 3, "worker-1")
     assert row["last_broker_time"] == datetime.fromtimestamp(BROKER_TIME_MS / 1000, UTC)
@@ -142,10 +144,10 @@ def test_a_step_without_records_or_with_records_without_a_time_keeps_the_last_ti
     store: Store, database_url: str
 ) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
     timeless = replace(dead_letter(1), record=record(1, timestamp_ms=None))
-    store.settle(scorer_id, [timeless], [replace(advance(1, 2), end_offset=None)])
-    store.settle(scorer_id, [], [replace(advance(2, 3), end_offset=None)])
+    store.settlements.settle(scorer_id, [timeless], [replace(advance(1, 2), end_offset=None)])
+    store.settlements.settle(scorer_id, [], [replace(advance(2, 3), end_offset=None)])
     row = rows(database_url, "SELECT next_offset, end_offset, last_broker_time FROM partition_offsets")[0]
     assert (row["next_offset"], row["end_offset"]) == (3, 6)
     assert row["last_broker_time"] is not None
@@ -156,10 +158,12 @@ def test_a_partition_that_is_not_at_the_expected_offset_is_fenced_and_the_others
 ) -> None:
     scorer_id, threshold = prepared(store, partitions=3)
     batch = [scored(5, "late", [0.9], threshold, partition=1), scored(0, "a", [0.9], threshold), dead_letter(0, 2)]
-    done = store.settle(scorer_id, batch, [advance(5, 6, 1), advance(0, 1), advance(0, 1, 2), advance(0, 1, 7)])
+    done = store.settlements.settle(
+        scorer_id, batch, [advance(5, 6, 1), advance(0, 1), advance(0, 1, 2), advance(0, 1, 7)]
+    )
     assert done.fenced == ((TOPIC, 1), (TOPIC, 7))
     assert done.counts == {(Outcome.SCORED, None): 1, (Outcome.DEAD_LETTERED, "not_json"): 1}
-    assert store.positions(TOPIC) == {0: 1, 1: 0, 2: 1}
+    assert store.offsets.positions(TOPIC) == {0: 1, 1: 0, 2: 1}
     assert rows(database_url, "SELECT interaction_id FROM interactions") == [{"interaction_id": "a"}]
 
 
@@ -169,7 +173,7 @@ def test_of_two_equal_steps_at_once_one_is_fenced_and_leaves_no_trace(store: Sto
         done = _together(
             *(
                 partial(
-                    store.settle,
+                    store.settlements.settle,
                     scorer_id,
                     [scored(offset, f"{side}-{offset}", [0.9], threshold)],
                     [advance(offset, offset + 1)],
@@ -178,7 +182,7 @@ def test_of_two_equal_steps_at_once_one_is_fenced_and_leaves_no_trace(store: Sto
             )
         )
         assert sorted(result.fenced for result in done) == [(), ((TOPIC, 0),)]
-    assert store.positions(TOPIC) == {0: 10}
+    assert store.offsets.positions(TOPIC) == {0: 10}
     assert (
         _count(database_url, "ledger") == _count(database_url, "interactions") == _count(database_url, "verdicts") == 10
     )
@@ -187,19 +191,19 @@ def test_of_two_equal_steps_at_once_one_is_fenced_and_leaves_no_trace(store: Sto
 def test_the_same_records_again_are_neither_booked_nor_counted_again(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     batch = [scored(0, "a", [0.01], threshold), dead_letter(1), skipped(2, "b", threshold)]
-    store.settle(scorer_id, batch, [advance(0, 3)])
+    store.settlements.settle(scorer_id, batch, [advance(0, 3)])
     before = {table: rows(database_url, f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("ledger", "sentences")}
     rows(database_url, "UPDATE partition_offsets SET next_offset = 0")
-    assert store.settle(scorer_id, batch, [advance(0, 3)]) == Settled({}, ())
+    assert store.settlements.settle(scorer_id, batch, [advance(0, 3)]) == Settled({}, ())
     after = {table: rows(database_url, f"SELECT * FROM {table} ORDER BY 1, 2") for table in ("ledger", "sentences")}
     assert after == before
-    assert store.positions(TOPIC) == {0: 3}
+    assert store.offsets.positions(TOPIC) == {0: 3}
 
 
 def test_the_same_content_at_another_offset_is_a_duplicate_of_the_first(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
-    done = store.settle(scorer_id, [scored(1, "a", [0.01], threshold)], [advance(1, 2)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
+    done = store.settlements.settle(scorer_id, [scored(1, "a", [0.01], threshold)], [advance(1, 2)])
     assert done.counts == {(Outcome.SKIPPED, "duplicate"): 1}
     first, second = rows(database_url, LEDGER)
     assert (second["outcome"], second["reason"]) == ("skipped", "duplicate")
@@ -212,17 +216,19 @@ def test_a_duplicate_that_was_known_before_scoring_is_booked_with_its_interactio
 ) -> None:
     scorer_id, threshold = prepared(store)
     first = scored(0, "a", [0.01], threshold)
-    store.settle(scorer_id, [first], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [first], [advance(0, 1)])
     unscored = Settlement(record(1), Outcome.SKIPPED, "duplicate", decoded=first.decoded)
-    assert store.settle(scorer_id, [unscored], [advance(1, 2)]).counts == {(Outcome.SKIPPED, "duplicate"): 1}
+    assert store.settlements.settle(scorer_id, [unscored], [advance(1, 2)]).counts == {
+        (Outcome.SKIPPED, "duplicate"): 1
+    }
     booked = rows(database_url, LEDGER)
     assert booked[0]["interaction_pk"] == booked[1]["interaction_pk"]
 
 
 def test_the_same_id_with_other_content_is_a_new_revision_and_current(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
-    store.settle(scorer_id, [scored(1, "a", [0.9], threshold, edition="new ")], [advance(1, 2)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(1, "a", [0.9], threshold, edition="new ")], [advance(1, 2)])
     assert [(row["revision"], row["is_current"]) for row in rows(database_url, REVISIONS)] == [(1, False), (2, True)]
 
 
@@ -230,19 +236,19 @@ def test_old_content_that_comes_back_is_a_duplicate_and_does_not_become_current(
     store: Store, database_url: str
 ) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
-    store.settle(scorer_id, [scored(1, "a", [0.9], threshold, edition="new ")], [advance(1, 2)])
-    done = store.settle(scorer_id, [scored(2, "a", [0.9], threshold)], [advance(2, 3)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(1, "a", [0.9], threshold, edition="new ")], [advance(1, 2)])
+    done = store.settlements.settle(scorer_id, [scored(2, "a", [0.9], threshold)], [advance(2, 3)])
     assert done.counts == {(Outcome.SKIPPED, "duplicate"): 1}
     assert [(row["revision"], row["is_current"]) for row in rows(database_url, REVISIONS)] == [(1, False), (2, True)]
 
 
 def test_one_batch_may_hold_the_same_id_several_times(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.9], threshold, edition="zero ")], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold, edition="zero ")], [advance(0, 1)])
     editions = ["one ", "two ", "one ", "three ", "zero "]
     batch = [scored(1 + n, "a", [0.9], threshold, edition=edition) for n, edition in enumerate(editions)]
-    done = store.settle(scorer_id, batch, [advance(1, 6)])
+    done = store.settlements.settle(scorer_id, batch, [advance(1, 6)])
     assert done.counts == {(Outcome.SCORED, None): 3, (Outcome.SKIPPED, "duplicate"): 2}
     stored = rows(database_url, "SELECT id, answer, revision, is_current FROM interactions ORDER BY revision")
     assert [(row["answer"].split()[0], row["revision"], row["is_current"]) for row in stored] == [
@@ -261,15 +267,15 @@ def test_one_batch_may_hold_the_same_id_several_times(store: Store, database_url
 def test_the_same_id_in_two_apps_is_two_interactions(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     batch = [scored(0, "a", [0.9], threshold), scored(1, "a", [0.9], threshold, app="desk")]
-    store.settle(scorer_id, batch, [advance(0, 2)])
+    store.settlements.settle(scorer_id, batch, [advance(0, 2)])
     assert rows(database_url, "SELECT count(*) AS n FROM interactions WHERE is_current")[0]["n"] == 2
 
 
 def test_another_scorer_adds_its_verdict_beside_the_first(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.01], threshold)], [advance(0, 1)])
     other_id, other_threshold = prepared(store, OTHER_IDENTITY)
-    done = store.settle(other_id, [scored(1, "a", [0.9], other_threshold)], [advance(1, 2)])
+    done = store.settlements.settle(other_id, [scored(1, "a", [0.9], other_threshold)], [advance(1, 2)])
     assert done.counts == {(Outcome.SCORED, None): 1}
     assert _count(database_url, "interactions") == 1
     assert rows(database_url, "SELECT scorer_id, lowest_score FROM verdicts ORDER BY id") == [
@@ -281,7 +287,7 @@ def test_another_scorer_adds_its_verdict_beside_the_first(store: Store, database
 def test_an_answer_that_was_scored_by_leave_one_out_at_once_needs_no_job(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     plain = scored(0, "a", [0.01], threshold)
-    store.settle(scorer_id, [replace(plain, grounding=attributed([0.01], [[0.3, 0.2]]))], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [replace(plain, grounding=attributed([0.01], [[0.3, 0.2]]))], [advance(0, 1)])
     assert _count(database_url, "attribution_jobs") == 0
     assert _count(database_url, "chunk_attributions") == 2
     row = rows(database_url, "SELECT supporting_passage, attribution FROM sentences, v_sentences")[0]
@@ -290,14 +296,14 @@ def test_an_answer_that_was_scored_by_leave_one_out_at_once_needs_no_job(store: 
 
 def test_only_content_with_a_verdict_of_this_scorer_is_known(store: Store) -> None:
     scorer_id, threshold = prepared(store)
-    other_id = store.register_scorer(OTHER_IDENTITY)
-    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    other_id = store.scorers.register(OTHER_IDENTITY)
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
     stored = interaction("a", answer_of(1))
     changed = interaction("a", answer_of(2))
     keys = [("shop", "a", stored.content_hash), ("shop", "a", changed.content_hash), ("desk", "a", stored.content_hash)]
-    assert store.known(scorer_id, keys) == {("shop", "a", stored.content_hash)}
-    assert store.known(other_id, keys) == set()
-    assert store.known(scorer_id, []) == set()
+    assert store.interactions.known(scorer_id, keys) == {("shop", "a", stored.content_hash)}
+    assert store.interactions.known(other_id, keys) == set()
+    assert store.interactions.known(scorer_id, []) == set()
 
 
 def test_two_stores_that_store_the_same_ids_at_once_agree_on_the_revisions(store: Store, database_url: str) -> None:
@@ -311,7 +317,7 @@ def test_two_stores_that_store_the_same_ids_at_once_agree_on_the_revisions(store
             scored(start + n, name, [0.01], threshold, edition=edition, partition=partition)
             for n, name in enumerate(order)
         ]
-        return opened.settle(scorer_id, batch, [advance(start, start + 20, partition)])
+        return opened.settlements.settle(scorer_id, batch, [advance(start, start + 20, partition)])
 
     for start, editions in ((0, ("same ", "same ")), (20, ("left ", "right "))):
         done = _together(
@@ -323,8 +329,8 @@ def test_two_stores_that_store_the_same_ids_at_once_agree_on_the_revisions(store
     revisions = rows(database_url, REVISIONS)
     assert len(revisions) == 60
     assert all(row["is_current"] == (row["revision"] == 3) for row in revisions)
-    assert store.outcome_counts() == {(Outcome.SCORED, None): 60, (Outcome.SKIPPED, "duplicate"): 20}
-    assert store.positions(TOPIC) == {0: 40, 1: 40}
+    assert store.ledger.counts() == {(Outcome.SCORED, None): 60, (Outcome.SKIPPED, "duplicate"): 20}
+    assert store.offsets.positions(TOPIC) == {0: 40, 1: 40}
 
 
 def test_a_batch_that_the_database_refuses_leaves_nothing_behind(store: Store, database_url: str) -> None:
@@ -333,10 +339,10 @@ def test_a_batch_that_the_database_refuses_leaves_nothing_behind(store: Store, d
     assert good.verdict is not None
     broken = replace(good, verdict=replace(good.verdict, scores=(float("nan"),)))
     with pytest.raises(StoreRejected) as raised:
-        store.settle(scorer_id, [scored(0, "a", [0.9], threshold), broken], [advance(0, 2)])
+        store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold), broken], [advance(0, 2)])
     assert str(raised.value) == "refused: CheckViolation, constraint ck_verdicts_lowest_score_finite"
     assert raised.value.__cause__ is None
-    assert store.positions(TOPIC) == {0: 0}
+    assert store.offsets.positions(TOPIC) == {0: 0}
     assert all(_count(database_url, table) == 0 for table in ("interactions", "passages", "verdicts", "ledger"))
 
 
@@ -348,7 +354,7 @@ def test_text_that_postgresql_cannot_hold_is_rejected_and_not_an_accident(store:
         logged = whole.decoded.interaction.model_copy(update={"generator_model": character})
         broken = replace(whole, decoded=replace(whole.decoded, interaction=logged))
         with pytest.raises(StoreRejected):
-            store.settle(scorer_id, [broken], [advance(0, 1)])
+            store.settlements.settle(scorer_id, [broken], [advance(0, 1)])
 
 
 def test_a_batch_that_makes_no_sense_is_refused_before_the_database_is_asked(store: Store) -> None:
@@ -361,7 +367,7 @@ def test_a_batch_that_makes_no_sense_is_refused_before_the_database_is_asked(sto
         ([replace(item, verdict=None)], [advance(0, 1)]),
     ):
         with pytest.raises(ValueError, match=r"advance|verdict"):
-            store.settle(scorer_id, settlements, advances)
+            store.settlements.settle(scorer_id, settlements, advances)
 
 
 def test_a_batch_takes_the_same_few_statements_however_long_it_is(
@@ -379,7 +385,7 @@ def test_a_batch_takes_the_same_few_statements_however_long_it_is(
     for size, start in ((1, 0), (300, 1)):
         counts.append(0)
         batch = [scored(start + n, f"id-{start + n}", [0.01] * 8, threshold, passages=5) for n in range(size)]
-        store.settle(scorer_id, batch, [advance(start, start + size)])
+        store.settlements.settle(scorer_id, batch, [advance(start, start + size)])
     assert counts[0] == counts[1] <= 10
     assert _count(database_url, "sentences") == 301 * 8
 
@@ -393,19 +399,19 @@ def test_a_conflict_is_tried_again_and_then_succeeds(store: Store, monkeypatch: 
         found = stored_revisions(connection, asked, keys)
         calls.append(len(calls))
         if len(calls) == 1:
-            store.settle(scorer_id, [scored(0, "a", [0.9], threshold, partition=1)], [advance(0, 1, 1)])
+            store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold, partition=1)], [advance(0, 1, 1)])
         return found
 
-    monkeypatch.setattr("worker.store.settle.stored_revisions", overtaken)
-    done = store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    monkeypatch.setattr("worker.store.settlements.stored_revisions", overtaken)
+    done = store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
     assert done.counts == {(Outcome.SKIPPED, "duplicate"): 1}
     assert len(calls) == 3
 
 
 def test_thresholds_are_seeded_once_even_if_two_workers_start_at_once(store: Store, database_url: str) -> None:
     def start() -> Settled:
-        identity = store.register_scorer(IDENTITY)
-        store.ensure_default_threshold(identity, 0.1, 0.5, "seed")
+        identity = store.scorers.register(IDENTITY)
+        store.thresholds.ensure_default(identity, 0.1, 0.5, "seed")
         return Settled()
 
     for _ in range(3):
@@ -420,8 +426,8 @@ def test_thresholds_are_seeded_once_even_if_two_workers_start_at_once(store: Sto
 def test_a_scorer_with_a_retired_default_is_not_seeded_again(store: Store, database_url: str) -> None:
     scorer_id, _ = prepared(store)
     rows(database_url, "UPDATE thresholds SET is_active = false")
-    store.ensure_default_threshold(scorer_id, 0.2, 0.6, "again")
-    assert store.active_thresholds(scorer_id) == {}
+    store.thresholds.ensure_default(scorer_id, 0.2, 0.6, "again")
+    assert store.thresholds.in_force(scorer_id) == {}
 
 
 def test_an_apps_own_threshold_stands_beside_the_default(store: Store, database_url: str) -> None:
@@ -432,7 +438,7 @@ def test_an_apps_own_threshold_stands_beside_the_default(store: Store, database_
     FROM (VALUES ('shop', 2, false), ('shop', 3, true), ('desk', 1, true)) AS v (app, version, active)
     """
     rows(database_url, sql, scorer=scorer_id)
-    active = store.active_thresholds(scorer_id)
+    active = store.thresholds.in_force(scorer_id)
     assert {app: threshold.name for app, threshold in active.items()} == {
         None: "*/1",
         "shop": "shop/3",

@@ -16,7 +16,7 @@ from tests.integration.store_examples import OTHER_IDENTITY, advance, answer_of,
 from worker.cli import app as gasp_worker
 from worker.store.preview import Preview
 from worker.store.store import Store
-from worker.store.thresholds import Proposal, Version
+from worker.store.threshold_versions import Proposal, Version
 
 ACTIVATIONS = """
     SELECT coalesce(t.app, 'default') || '/' || t.version AS name, a.reason, a.activated_by
@@ -60,7 +60,7 @@ def test_a_seeded_default_is_entered_as_activated_once(store: Store, database_ur
 
 def test_versions_that_are_added_at_once_get_numbers_of_their_own(store: Store, database_url: str) -> None:
     scorer_id, _ = prepared(store)
-    together(*[lambda: store.add_threshold(proposal(scorer_id))] * 4)
+    together(*[lambda: store.thresholds.add(proposal(scorer_id))] * 4)
     found = rows(database_url, "SELECT version, is_active, activated_at FROM thresholds WHERE app = 'shop' ORDER BY 1")
     assert [row["version"] for row in found] == [1, 2, 3, 4]
     assert {(row["is_active"], row["activated_at"]) for row in found} == {(False, None)}
@@ -68,26 +68,26 @@ def test_versions_that_are_added_at_once_get_numbers_of_their_own(store: Store, 
 
 def test_of_versions_that_are_activated_at_once_exactly_one_is_in_force(store: Store, database_url: str) -> None:
     scorer_id, default = prepared(store)
-    added = [store.add_threshold(proposal(scorer_id, flag_below=bound)) for bound in (0.2, 0.3, 0.4, 0.5)]
+    added = [store.thresholds.add(proposal(scorer_id, flag_below=bound)) for bound in (0.2, 0.3, 0.4, 0.5)]
 
     def activate(version: Version) -> Callable[[], object]:
-        return lambda: store.activate_threshold(version.id, "test")
+        return lambda: store.thresholds.activate(version.id, "test")
 
     together(*map(activate, added))
     last = entered(database_url)[-1][0]
     assert len(entered(database_url)) == 5
     assert in_force(database_url) == ["default/1", last]
-    active = store.active_thresholds(scorer_id)
+    active = store.thresholds.in_force(scorer_id)
     assert active["shop"].name == last
     assert active[None] == default
 
 
 def test_activating_what_is_in_force_changes_nothing_and_an_unknown_id_is_said(store: Store, database_url: str) -> None:
     scorer_id, _ = prepared(store)
-    version = store.set_threshold(proposal(scorer_id), "test")
-    assert store.activate_threshold(version.id, "test") == version
+    version = store.thresholds.set_by_hand(proposal(scorer_id), "test")
+    assert store.thresholds.activate(version.id, "test") == version
     assert entered(database_url)[1:] == [("shop/1", "manual", "test")]
-    assert store.activate_threshold(version.id + 1, "test") is None
+    assert store.thresholds.activate(version.id + 1, "test") is None
 
 
 # --- rolling back ---
@@ -95,9 +95,9 @@ def test_activating_what_is_in_force_changes_nothing_and_an_unknown_id_is_said(s
 
 def test_each_rollback_undoes_one_activation_until_the_app_follows_the_default(store: Store, database_url: str) -> None:
     scorer_id, _ = prepared(store)
-    first, second, third = (store.set_threshold(proposal(scorer_id), "a") for _ in range(3))
-    store.activate_threshold(first.id, "a")
-    undone = [store.roll_back_threshold("shop", scorer_id, "b") for _ in range(4)]
+    first, second, third = (store.thresholds.set_by_hand(proposal(scorer_id), "a") for _ in range(3))
+    store.thresholds.activate(first.id, "a")
+    undone = [store.thresholds.roll_back("shop", scorer_id, "b") for _ in range(4)]
     assert [(done.left.id, done.back_to and done.back_to.id) for done in undone if done] == [
         (first.id, third.id),
         (third.id, second.id),
@@ -106,9 +106,9 @@ def test_each_rollback_undoes_one_activation_until_the_app_follows_the_default(s
     ]
     assert in_force(database_url) == ["default/1"]
     assert entered(database_url)[-2:] == [("shop/1", "rollback", "b"), ("shop/1", "withdrawn", "b")]
-    assert store.roll_back_threshold("shop", scorer_id, "b") is None
-    assert store.roll_back_threshold(None, scorer_id, "b") is None
-    store.activate_threshold(second.id, "a")
+    assert store.thresholds.roll_back("shop", scorer_id, "b") is None
+    assert store.thresholds.roll_back(None, scorer_id, "b") is None
+    store.thresholds.activate(second.id, "a")
     assert in_force(database_url) == ["default/1", "shop/2"]
 
 
@@ -116,11 +116,11 @@ def test_a_version_that_was_put_in_force_by_sql_is_rolled_back_to_the_last_one_e
     store: Store, database_url: str
 ) -> None:
     scorer_id, _ = prepared(store)
-    known = store.set_threshold(proposal(scorer_id), "a")
-    other = store.add_threshold(proposal(scorer_id))
+    known = store.thresholds.set_by_hand(proposal(scorer_id), "a")
+    other = store.thresholds.add(proposal(scorer_id))
     rows(database_url, "UPDATE thresholds SET is_active = false WHERE id = %(id)s", id=known.id)
     rows(database_url, "UPDATE thresholds SET is_active = true, activated_at = now() WHERE id = %(id)s", id=other.id)
-    done = store.roll_back_threshold("shop", scorer_id, "b")
+    done = store.thresholds.roll_back("shop", scorer_id, "b")
     assert done is not None
     assert (done.left.id, done.back_to and done.back_to.id) == (other.id, known.id)
 
@@ -141,11 +141,11 @@ def week(store: Store, database_url: str) -> int:
         scored(5, "e", [0.12, 0.12], default),
         scored(6, "e", [0.5], default, edition="Once more. "),
     ]
-    store.settle(scorer_id, batch, [advance(0, 7)])
-    store.set_threshold(proposal(scorer_id, app="own"), "test")
+    store.settlements.settle(scorer_id, batch, [advance(0, 7)])
+    store.thresholds.set_by_hand(proposal(scorer_id, app="own"), "test")
     age(database_url, "old", days=8)
     other, threshold = prepared(store, OTHER_IDENTITY, partitions=0)
-    store.settle(other, [scored(7, "f", [0.12], threshold)], [advance(7, 8)])
+    store.settlements.settle(other, [scored(7, "f", [0.12], threshold)], [advance(7, 8)])
     return scorer_id
 
 
@@ -162,25 +162,25 @@ def age(url: str, interaction_id: str, days: int) -> None:
 
 
 def test_a_preview_counts_what_a_bound_would_change_of_the_apps_last_week(store: Store, week: int) -> None:
-    found = store.preview_threshold("shop", week, 0.14)
+    found = store.previews.flagging_below("shop", week, 0.14)
     assert (found.sentences, found.flagged, found.newly_flagged, found.no_longer_flagged) == (6, 2, 1, 0)
     (one,) = found.sample
     assert (one.app, one.interaction_id, one.sentence_index, one.score, one.flagged) == ("shop", "a", 1, 0.12, False)
     assert one.text == answer_of(2)[len(answer_of(1)) :]
-    assert counts(store.preview_threshold("shop", week, 0.03)) == (6, 2, 0, 1)
-    assert counts(store.preview_threshold("shop", week, 0.1)) == (6, 2, 0, 0)
+    assert counts(store.previews.flagging_below("shop", week, 0.03)) == (6, 2, 0, 1)
+    assert counts(store.previews.flagging_below("shop", week, 0.1)) == (6, 2, 0, 0)
 
 
 def test_a_preview_of_a_default_leaves_out_the_apps_with_a_version_of_their_own(store: Store, week: int) -> None:
-    assert counts(store.preview_threshold(None, week, 0.14)) == (7, 2, 2, 0)
-    assert counts(store.preview_threshold("own", week, 0.14)) == (1, 0, 1, 0)
-    assert counts(store.preview_threshold("nobody", week, 0.14)) == (0, 0, 0, 0)
+    assert counts(store.previews.flagging_below(None, week, 0.14)) == (7, 2, 2, 0)
+    assert counts(store.previews.flagging_below("own", week, 0.14)) == (1, 0, 1, 0)
+    assert counts(store.previews.flagging_below("nobody", week, 0.14)) == (0, 0, 0, 0)
 
 
 def test_a_preview_shows_ten_sentences_at_most(store: Store) -> None:
     scorer_id, default = prepared(store)
-    store.settle(scorer_id, [scored(0, "long", [0.2] * 12, default)], [advance(0, 1)])
-    found = store.preview_threshold("shop", scorer_id, 0.3)
+    store.settlements.settle(scorer_id, [scored(0, "long", [0.2] * 12, default)], [advance(0, 1)])
+    found = store.previews.flagging_below("shop", scorer_id, 0.3)
     assert (found.newly_flagged, len(found.sample)) == (12, 10)
 
 

@@ -19,17 +19,17 @@ from tests.integration.store_examples import (
     skipped,
 )
 from worker.rules.settlement import Outcome
-from worker.store.readback import SentenceRow
+from worker.store.sentences import SentenceRow
 from worker.store.store import Store
 
 
 def _sentences(store: Store, interaction_id: str) -> list[SentenceRow]:
-    return list(store.sentence_rows(app="shop", interaction_ids=[interaction_id]))
+    return list(store.sentences.rows(app="shop", interaction_ids=[interaction_id]))
 
 
 def test_the_rows_of_an_answer_cut_it_into_its_sentences(store: Store) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.75, 0.01, None], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.75, 0.01, None], threshold)], [advance(0, 1)])
     found = _sentences(store, "a")
     assert [row.sentence_index for row in found] == [0, 1, 2]
     assert "".join(row.text for row in found) == found[0].answer
@@ -51,15 +51,15 @@ def test_the_state_of_attribution_is_said_for_each_sentence(store: Store) -> Non
         scored(3, "done", [0.01, 0.9, None], threshold),
         skipped(4, "skipped", threshold),
     ]
-    store.settle(scorer_id, batch, [advance(0, 5)])
-    done = store.claim_job("w", scorer_id, 60, 3)
-    fails = store.claim_job("w", scorer_id, 60, 3)
-    running = store.claim_job("w", scorer_id, 60, 3)
+    store.settlements.settle(scorer_id, batch, [advance(0, 5)])
+    done = store.attribution_jobs.claim("w", scorer_id, 60, 3)
+    fails = store.attribution_jobs.claim("w", scorer_id, 60, 3)
+    running = store.attribution_jobs.claim("w", scorer_id, 60, 3)
     assert done
     assert fails
     assert running
-    store.finish_job(done, attributed([0.01, 0.9, None], [[0.02, -0.2], [0.1, 0.7], []]))
-    store.fail_job(fails, "OutOfMemoryError")
+    store.attribution_jobs.finish(done, attributed([0.01, 0.9, None], [[0.02, -0.2], [0.1, 0.7], []]))
+    store.leases.fail(fails, "OutOfMemoryError")
     states = {
         name: [row.attribution for row in _sentences(store, name)]
         for name in ("open", "high", "fails", "done", "skipped")
@@ -82,17 +82,17 @@ def test_the_state_of_attribution_is_said_for_each_sentence(store: Store) -> Non
 def test_sentences_show_the_current_revision_and_every_scorer(store: Store) -> None:
     scorer_id, threshold = prepared(store)
     other_id, other = prepared(store, OTHER_IDENTITY)
-    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
-    store.settle(scorer_id, [scored(1, "a", [0.9, 0.8], threshold, edition="new ")], [advance(1, 2)])
-    store.settle(other_id, [scored(2, "a", [0.7, 0.6], other, edition="new ")], [advance(2, 3)])
-    found = list(store.sentence_rows())
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(1, "a", [0.9, 0.8], threshold, edition="new ")], [advance(1, 2)])
+    store.settlements.settle(other_id, [scored(2, "a", [0.7, 0.6], other, edition="new ")], [advance(2, 3)])
+    found = list(store.sentences.rows())
     assert [(row.revision, row.scorer_id, row.score) for row in found] == [
         (2, scorer_id, 0.9),
         (2, scorer_id, 0.8),
         (2, other_id, 0.7),
         (2, other_id, 0.6),
     ]
-    assert [row.score for row in store.sentence_rows(scorer_id=other_id)] == [0.7, 0.6]
+    assert [row.score for row in store.sentences.rows(scorer_id=other_id)] == [0.7, 0.6]
 
 
 def test_rows_can_be_chosen_by_app_and_ids_and_come_in_the_order_of_storing(store: Store) -> None:
@@ -102,47 +102,50 @@ def test_rows_can_be_chosen_by_app_and_ids_and_come_in_the_order_of_storing(stor
         for n, (name, app) in enumerate([("b", "shop"), ("a", "shop"), ("a", "desk"), ("c", "shop")])
     ]
     for n, item in enumerate(batch):
-        store.settle(scorer_id, [item], [advance(n, n + 1)])
-    assert [row.interaction_id for row in store.sentence_rows(app="shop")] == ["b", "a", "c"]
-    assert [row.app for row in store.sentence_rows(interaction_ids=["a"])] == ["shop", "desk"]
-    assert list(store.sentence_rows(app="shop", interaction_ids=[])) == []
+        store.settlements.settle(scorer_id, [item], [advance(n, n + 1)])
+    assert [row.interaction_id for row in store.sentences.rows(app="shop")] == ["b", "a", "c"]
+    assert [row.app for row in store.sentences.rows(interaction_ids=["a"])] == ["shop", "desk"]
+    assert list(store.sentences.rows(app="shop", interaction_ids=[])) == []
 
 
 def test_many_rows_are_streamed_and_an_abandoned_iterator_gives_its_connection_back(store: Store) -> None:
     scorer_id, threshold = prepared(store)
     batch = [scored(n, f"id-{n}", [0.9] * 8, threshold) for n in range(200)]
-    store.settle(scorer_id, batch, [advance(0, 200)])
-    assert sum(1 for _ in store.sentence_rows()) == 1600
+    store.settlements.settle(scorer_id, batch, [advance(0, 200)])
+    assert sum(1 for _ in store.sentences.rows()) == 1600
     for _ in range(20):
-        opened = store.sentence_rows()
+        opened = store.sentences.rows()
         assert len(list(islice(opened, 3))) == 3
         del opened
-    assert store.ping()
+    assert store.server.ping()
 
 
 def test_flagged_sentences_come_with_question_and_supporting_passage(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [scored(0, "a", [0.01, 0.9], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.01, 0.9], threshold)], [advance(0, 1)])
     waiting = rows(database_url, "SELECT * FROM v_flagged_sentences")
     assert [(row["sentence_index"], row["attribution"]) for row in waiting] == [(0, "waiting")]
     assert waiting[0]["question"] == "When does the train leave?"
     assert waiting[0]["supporting_passage_text"] is None
-    job = store.claim_job("w", scorer_id, 60, 3)
+    job = store.attribution_jobs.claim("w", scorer_id, 60, 3)
     assert job
-    store.finish_job(job, attributed([0.01, 0.9], [[0.4, 0.2], [0.1, 0.7]]))
+    store.attribution_jobs.finish(job, attributed([0.01, 0.9], [[0.4, 0.2], [0.1, 0.7]]))
     row = rows(database_url, "SELECT * FROM v_flagged_sentences")[0]
     assert (row["attribution"], row["supporting_passage_id"]) == ("supported", "p0")
     assert row["supporting_passage_text"] == "Passage 0 on trains."
 
 
-def test_an_apps_own_threshold_names_the_verdict(store: Store) -> None:
+def test_an_apps_own_threshold_names_the_verdict(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     sql = "INSERT INTO thresholds (app, scorer_id, version, flag_below, attribute_below, learned_from, activated_at,"
-    url = store._engine.url.render_as_string(hide_password=False)
-    rows(url, f"{sql} is_active) VALUES ('shop', %(scorer)s, 3, 0.2, 0.3, 'manual', now(), true)", scorer=scorer_id)
-    own = store.active_thresholds(scorer_id)["shop"]
+    rows(
+        database_url,
+        f"{sql} is_active) VALUES ('shop', %(scorer)s, 3, 0.2, 0.3, 'manual', now(), true)",
+        scorer=scorer_id,
+    )
+    own = store.thresholds.in_force(scorer_id)["shop"]
     assert own.name == "shop/3"
-    store.settle(scorer_id, [scored(0, "a", [0.9], own)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], own)], [advance(0, 1)])
     assert [row.threshold_version for row in _sentences(store, "a")] == [own.name]
     assert threshold.name == "*/1"
 
@@ -150,8 +153,8 @@ def test_an_apps_own_threshold_names_the_verdict(store: Store) -> None:
 def test_an_interaction_has_one_row_with_its_counts_and_state(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     batch = [scored(0, "a", [0.01, 0.9, None], threshold), skipped(1, "b", threshold), scored(2, "c", [0.9], threshold)]
-    store.settle(scorer_id, batch, [advance(0, 3)])
-    store.settle(scorer_id, [scored(3, "c", [0.8], threshold, edition="new ")], [advance(3, 4)])
+    store.settlements.settle(scorer_id, batch, [advance(0, 3)])
+    store.settlements.settle(scorer_id, [scored(3, "c", [0.8], threshold, edition="new ")], [advance(3, 4)])
     a, b, c = rows(database_url, "SELECT * FROM v_interactions ORDER BY interaction_id")
     assert (a["outcome"], a["lowest_score"], a["attribution"]) == ("scored", 0.01, "waiting")
     assert (a["n_sentences"], a["n_scored"], a["n_flagged"]) == (3, 2, 1)
@@ -168,7 +171,7 @@ def test_an_interaction_has_one_row_with_its_counts_and_state(store: Store, data
 
 def test_the_lag_of_each_partition_is_shown(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store, partitions=2)
-    store.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
     begun, waiting = rows(database_url, "SELECT * FROM v_ingest_lag ORDER BY partition")[0:2]
     assert (begun["topic"], begun["next_offset"], begun["end_offset"], begun["lag"]) == (TOPIC, 1, 6, 5)
     assert begun["last_broker_time"] == datetime.fromtimestamp(BROKER_TIME_MS / 1000, UTC)
@@ -178,7 +181,7 @@ def test_the_lag_of_each_partition_is_shown(store: Store, database_url: str) -> 
 
 def test_dead_letters_are_listed_with_their_reason(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    store.settle(scorer_id, [dead_letter(0), scored(1, "a", [0.9], threshold)], [advance(0, 2)])
+    store.settlements.settle(scorer_id, [dead_letter(0), scored(1, "a", [0.9], threshold)], [advance(0, 2)])
     row = rows(database_url, "SELECT * FROM v_dead_letters")[0]
     assert (row["topic"], row["partition"], row["record_offset"]) == (TOPIC, 0, 0)
     assert (row["reason"], row["detail"], row["value_bytes"]) == ("not_json", "line 1 column 1", 2)
@@ -187,13 +190,13 @@ def test_dead_letters_are_listed_with_their_reason(store: Store, database_url: s
 def test_the_status_counts_outcomes_and_knows_each_partition(store: Store) -> None:
     scorer_id, threshold = prepared(store, partitions=2)
     batch = [dead_letter(0), scored(1, "a", [0.9], threshold), skipped(2, "b", threshold)]
-    store.settle(scorer_id, batch, [advance(0, 3)])
-    assert store.outcome_counts() == {
+    store.settlements.settle(scorer_id, batch, [advance(0, 3)])
+    assert store.ledger.counts() == {
         (Outcome.DEAD_LETTERED, "not_json"): 1,
         (Outcome.SCORED, None): 1,
         (Outcome.SKIPPED, "no_passages"): 1,
     }
-    begun, waiting = store.partition_statuses()
+    begun, waiting = store.offsets.statuses()
     assert (begun.topic, begun.partition, begun.next_offset, begun.end_offset, begun.lag) == (TOPIC, 0, 3, 8, 5)
     assert (begun.owner, begun.generation) == ("worker-1", 3)
     assert (waiting.partition, waiting.end_offset, waiting.lag) == (1, None, None)
@@ -205,6 +208,6 @@ def test_each_part_of_a_scorer_identity_makes_it_another(store: Store) -> None:
         ScorerIdentity(**{**{name: getattr(IDENTITY, name) for name in IDENTITY.__slots__}, name: "other"})
         for name in IDENTITY.__slots__
     ]
-    ids = [store.register_scorer(identity) for identity in identities]
+    ids = [store.scorers.register(identity) for identity in identities]
     assert len(set(ids)) == 6
-    assert [store.register_scorer(identity) for identity in identities] == ids
+    assert [store.scorers.register(identity) for identity in identities] == ids

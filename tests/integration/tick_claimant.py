@@ -33,8 +33,8 @@ def main() -> None:
     clock = LocalClock()
     jitter = random.Random(owner)
     with open_store(url, application_name=owner) as store:
-        store.ping()
-        runner = Runner(store, owner, clock)
+        store.server.ping()
+        runner = Runner(store.job_runs, owner, clock)
         schedules = {"often": every(PERIOD_S), "nightly": daily(time(1, 30))}
         jobs = [
             ScheduledJob(name, schedule, partial(_tell, name, schedule, clock)) for name, schedule in schedules.items()

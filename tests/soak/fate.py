@@ -20,7 +20,7 @@ from sqlalchemy import Engine, event
 from tests.soak.scorer import SoakScorer
 from worker.broker.rebalance import Listener
 from worker.broker.source import RecordSource
-from worker.store.store import Store
+from worker.store.settlements import Settlements
 
 
 class Point(StrEnum):
@@ -82,7 +82,7 @@ def _after(owner: type[Any], name: str, then: Callable[[Any], None]) -> None:
 def _wrap_settle(fate: Fate) -> None:
     """Only the transaction that settles a batch counts, not those that read."""
     settling = threading.local()
-    original = Store.settle
+    original = Settlements.settle
 
     @wraps(original)
     def settle(*arguments: Any, **options: Any) -> Any:
@@ -99,7 +99,7 @@ def _wrap_settle(fate: Fate) -> None:
             fate.meet(Point.BEFORE_COMMIT)
 
     event.listen(Engine, "commit", before_commit)
-    Store.settle = settle  # type: ignore[method-assign]  # the point is to wrap it
+    Settlements.settle = settle  # type: ignore[method-assign]  # the point is to wrap it
 
 
 def _wrap_revoke(fate: Fate) -> None:

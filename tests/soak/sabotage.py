@@ -11,9 +11,8 @@ from sqlalchemy import Connection, update
 from worker.ingest.dead_letters import DeadLetters
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import offsets
-from worker.store import settle as settling
-from worker.store.engine import transaction
-from worker.store.store import Store
+from worker.store import settlements as settling
+from worker.store.settlements import Settlements
 from worker.store.tables import partition_offsets
 
 
@@ -44,28 +43,31 @@ def _advance_blindly(connection: Connection, advance: Advance, broker_time: date
 
 
 def _commit_offsets_first() -> None:
-    original = Store.settle
+    original = Settlements.settle
 
-    def settle(self: Store, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
-        with transaction(self._engine) as connection:
-            fenced = offsets.advance_all(connection, advances, {})
+    def settle(
+        self: Settlements, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]
+    ) -> Settled:
+        fenced = self.database.write(lambda connection: offsets.advance_all(connection, advances, {}))
         kept = [one for one in settlements if (one.record.topic, one.record.partition) not in fenced]
         settled = original(self, scorer_id, kept, advances)
         return Settled(settled.counts, tuple(sorted(fenced)))
 
     settling.advance_all = lambda *_: set()  # type: ignore[attr-defined]  # the name under which it is called
-    Store.settle = settle  # type: ignore[method-assign]  # the point is to replace it
+    Settlements.settle = settle  # type: ignore[method-assign]  # the point is to replace it
 
 
 def _swallow_poison() -> None:
-    original = Store.settle
+    original = Settlements.settle
 
-    def settle(self: Store, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
+    def settle(
+        self: Settlements, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]
+    ) -> Settled:
         kept = [one for one in settlements if one.outcome is not Outcome.DEAD_LETTERED]
         return original(self, scorer_id, kept, advances)
 
     def send(self: DeadLetters, settlements: Sequence[Settlement]) -> None:
         """Send nothing."""
 
-    Store.settle = settle  # type: ignore[method-assign]  # the point is to replace it
+    Settlements.settle = settle  # type: ignore[method-assign]  # the point is to replace it
     DeadLetters.send = send  # type: ignore[method-assign]  # as above

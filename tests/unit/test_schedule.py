@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worker.jobs.due_times import Schedule, daily, every
-from worker.jobs.maintenance import JOBS
+from worker.jobs.maintenance import maintenance_jobs
+from worker.store.store import open_store
 
 NIGHTLY = daily(time(3, 10))
 SCHEDULES = st.builds(Schedule, st.integers(1, 1_000_000), st.integers(0, 1_000_000))
@@ -74,7 +75,8 @@ def test_local_days_are_23_and_25_hours_apart_when_clocks_change_and_ours_are_al
 
 
 def test_the_jobs_have_names_of_their_own() -> None:
-    names = [job.name for job in JOBS]
+    with open_store("postgresql://nobody@127.0.0.1:1/none", application_name="gasp-test") as store:
+        names = [job.name for job in maintenance_jobs(store)]
     assert len(set(names)) == len(names)
     assert {"reap_leases", "ensure_weeks", "retention", "prune_runs"} <= set(names)
 

@@ -65,6 +65,6 @@ def _broker(settings: Settings) -> str:
 
 def _database(settings: Settings) -> str:
     with open_store(settings.database, application_name="gasp-check") as store:
-        store.ping()
-        require_current_schema(store)
-        return f"at revision {store.schema_revision()}"
+        store.server.ping()
+        require_current_schema(store.server)
+        return f"at revision {store.server.schema_revision()}"

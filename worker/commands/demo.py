@@ -65,9 +65,9 @@ def run_demo(source: Path | None, *, limit: int | None, json_output: Path | None
         sent = _replay(settings, source, limit)
         store = stack.enter_context(open_store(settings.database, application_name="gasp-demo"))
         _audit(settings, store, sent, console)
-        print_verdicts(store, elapsed_s=time.monotonic() - started)
+        print_verdicts(store.sentences, store.ledger, elapsed_s=time.monotonic() - started)
         if json_output is not None:
-            write_json(store, json_output)
+            write_json(store.sentences, json_output)
             console.print(f"wrote {json_output}")
 
 
@@ -141,8 +141,8 @@ def _watch(store: Store, sent: int, worker: threading.Thread, console: Console) 
         scoring = progress.add_task("scoring", total=sent)
         attributing = progress.add_task("attributing", total=None)
         while worker.is_alive():
-            settled = sum(store.outcome_counts().values())
-            backlog = store.backlog()
+            settled = sum(store.ledger.counts().values())
+            backlog = store.attribution_jobs.backlog()
             open_jobs = backlog.waiting + backlog.running
             closed_jobs = backlog.done + backlog.failed
             progress.update(scoring, completed=settled)

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from worker.store.readback import SentenceRow
-from worker.store.store import Store
+from worker.store.ledger import Ledger
+from worker.store.sentences import SentenceRow, Sentences
 
 FURTHER = """[bold]Look further[/]  make psql opens this database; for example
   SELECT app, interaction_id, text, score, gap, supporting_passage_id FROM v_flagged_sentences ORDER BY score;
@@ -21,25 +21,25 @@ FURTHER = """[bold]Look further[/]  make psql opens this database; for example
 [bold]Your own data[/]  make demo INPUT=exchanges.jsonl LIMIT=40"""
 
 
-def print_verdicts(store: Store, *, elapsed_s: float) -> None:
+def print_verdicts(sentences: Sentences, ledger: Ledger, *, elapsed_s: float) -> None:
     """Per exchange its sentences with score, flag and supporting passage; then the totals."""
     console = Console()
     totals: Counter[str] = Counter()
-    for (app, interaction_id), rows in groupby(store.sentence_rows(), lambda row: (row.app, row.interaction_id)):
-        sentences = list(rows)
-        console.print(_exchange(app, interaction_id, sentences))
+    for (app, interaction_id), rows in groupby(sentences.rows(), lambda row: (row.app, row.interaction_id)):
+        found = list(rows)
+        console.print(_exchange(app, interaction_id, found))
         totals["exchanges"] += 1
-        totals["sentences"] += len(sentences)
-        totals["flagged"] += sum(row.flagged is True for row in sentences)
-        totals["unscored"] += sum(row.score is None for row in sentences)
-    console.print(_totals(store, totals, elapsed_s))
+        totals["sentences"] += len(found)
+        totals["flagged"] += sum(row.flagged is True for row in found)
+        totals["unscored"] += sum(row.score is None for row in found)
+    console.print(_totals(ledger, totals, elapsed_s))
     console.print(FURTHER, highlight=False, soft_wrap=True)
 
 
-def write_json(store: Store, path: Path) -> None:
+def write_json(sentences: Sentences, path: Path) -> None:
     """Write one JSON object per sentence."""
     with path.open("wb") as file:
-        for row in store.sentence_rows():
+        for row in sentences.rows():
             file.write(orjson.dumps(_record(row), option=orjson.OPT_APPEND_NEWLINE))
 
 
@@ -76,18 +76,18 @@ def _support(row: SentenceRow) -> str:
             return f"attribution {state}"
 
 
-def _totals(store: Store, totals: Counter[str], elapsed_s: float) -> Table:
+def _totals(ledger: Ledger, totals: Counter[str], elapsed_s: float) -> Table:
     table = Table(title="Totals", title_justify="left", title_style="bold", box=None, show_header=False)
     for name in ("exchanges", "sentences", "flagged", "unscored"):
         table.add_row(name, str(totals[name]))
-    for outcome, count in _outcomes(store):
+    for outcome, count in _outcomes(ledger):
         table.add_row(f"messages {outcome}", str(count))
     table.add_row("seconds", f"{elapsed_s:.0f}")
     return table
 
 
-def _outcomes(store: Store) -> Iterator[tuple[str, int]]:
-    for (outcome, reason), count in sorted(store.outcome_counts().items(), key=str):
+def _outcomes(ledger: Ledger) -> Iterator[tuple[str, int]]:
+    for (outcome, reason), count in sorted(ledger.counts().items(), key=str):
         yield (f"{outcome} ({reason})" if reason else str(outcome)), count
 
 

@@ -56,7 +56,7 @@ def import_file(
         on_reject = _teller(stack.enter_context(_written(rejects)) if rejects else None)
         counts = import_labels(
             read_label_file(file, form),
-            store,
+            store.labels,
             on_reject=on_reject,
             on_bytes=stack.enter_context(bytes_progress("importing", file.stat().st_size)),
             tool=tool,
@@ -76,7 +76,7 @@ def agreement(
     from worker.rules.agreement import agreements
 
     with opened_store("labels") as store:
-        found = agreements(store.votes(app))
+        found = agreements(store.votes.last(app))
     for one in found:
         typer.echo(json_format.dumps(asdict(one)) if json else _agreement(one))
     if not found and not json:

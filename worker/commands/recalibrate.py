@@ -23,16 +23,18 @@ def recalibrate(
     Says for each app and scorer the outcome and why, and what a new version changes of last week's sentences.
     """
     from worker.commands.threshold_page import as_json, finding_facts, finding_lines
-    from worker.jobs.recalibration import COMMAND, recalibrations
+    from worker.jobs.recalibration import COMMAND, Recalibrator
     from worker.rules.calibration.recalibrate import CalibrationOutcome
 
     found = False
     with opened_store("recalibrate") as store:
-        for finding in recalibrations(store, threading.Event(), trigger=COMMAND, app=app, dry_run=dry_run):
+        for finding in Recalibrator.of(store).recalibrations(
+            threading.Event(), trigger=COMMAND, app=app, dry_run=dry_run
+        ):
             found = True
             new = finding.result.outcome is CalibrationOutcome.NEW
             bound = finding.result.flag_below
-            previewed = store.preview_threshold(finding.app, finding.scorer_id, bound) if new else None
+            previewed = store.previews.flagging_below(finding.app, finding.scorer_id, bound) if new else None
             for line in [as_json(finding_facts(finding, previewed))] if json else finding_lines(finding, previewed):
                 typer.echo(line)
     if not found and not json:

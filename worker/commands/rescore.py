@@ -11,9 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from worker.store.rescoring import History, Portion
+from worker.store.rescore_jobs import History, Portion, RescoreJobs
 from worker.store.scorers import choose_scorer
-from worker.store.store import Store
 from worker.terminal.database import opened_store
 from worker.terminal.times import time_option
 
@@ -47,11 +46,13 @@ def rescore(
     """
     history = _history(since, until, app, dry_run=dry_run, cancel=cancel)
     with opened_store("rescore") as store:
-        chosen = choose_scorer(store.known_scorers(), scorer)
+        chosen = choose_scorer(store.scorers.known(), scorer)
         if history is None:
-            typer.echo(f"took back {cancel_all(store, chosen.id)} interactions that waited for {chosen.label}")
+            typer.echo(
+                f"took back {cancel_all(store.rescore_jobs, chosen.id)} interactions that waited for {chosen.label}"
+            )
             return
-        portions = list(queue_all(store, chosen.id, history, dry_run=dry_run))
+        portions = list(queue_all(store.rescore_jobs, chosen.id, history, dry_run=dry_run))
     queued, judged, before = (
         sum(portion.queued for portion in portions),
         sum(portion.judged for portion in portions),
@@ -61,12 +62,12 @@ def rescore(
     typer.echo(f"{judged} have its verdict already, {before} were queued before")
 
 
-def queue_all(store: Store, scorer_id: int, history: History, *, dry_run: bool) -> Iterator[Portion]:
+def queue_all(jobs: RescoreJobs, scorer_id: int, history: History, *, dry_run: bool) -> Iterator[Portion]:
     """Queue in portions, newest first. Raises StoreError; what was queued until then stays queued."""
     before = None
     with _progress("interactions looked at") as advance:
         while True:
-            portion = store.queue_rescoring(scorer_id, history, before, limit=PORTION_INTERACTIONS, only_count=dry_run)
+            portion = jobs.queue(scorer_id, history, before, limit=PORTION_INTERACTIONS, only_count=dry_run)
             yield portion
             advance(portion.queued + portion.judged + portion.queued_before)
             before = portion.end
@@ -74,11 +75,11 @@ def queue_all(store: Store, scorer_id: int, history: History, *, dry_run: bool) 
                 return
 
 
-def cancel_all(store: Store, scorer_id: int) -> int:
+def cancel_all(jobs: RescoreJobs, scorer_id: int) -> int:
     """Take the scorer's waiting jobs back in portions; return how many it were."""
     cancelled = 0
     with _progress("interactions taken back") as advance:
-        while taken := store.cancel_rescoring(scorer_id, limit=PORTION_INTERACTIONS):
+        while taken := jobs.cancel(scorer_id, limit=PORTION_INTERACTIONS):
             cancelled += taken
             advance(taken)
     return cancelled

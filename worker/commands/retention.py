@@ -10,7 +10,7 @@ import typer
 from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
-    from worker.store.retention import Period
+    from worker.store.retention_periods import Period
 
 MAX_DAYS = 36_500
 
@@ -30,9 +30,9 @@ def show(context: typer.Context) -> None:
     from worker.jobs.retention import describe
 
     with opened_store("retention") as store:
-        for period in store.retention_periods():
+        for period in store.retention_periods.all():
             typer.echo(_line(period))
-        typer.echo(f"overdue: {describe(store.overdue())}")
+        typer.echo(f"overdue: {describe(store.retention.overdue())}")
 
 
 @retention.command("set")
@@ -55,7 +55,7 @@ def keep(*, app: App = None) -> None:
 def reset(*, app: Annotated[str, typer.Option(help="The app.")]) -> None:
     """Let an app follow the period of the other apps again."""
     with opened_store("retention") as store:
-        had_own = store.clear_retention(app)
+        had_own = store.retention_periods.clear(app)
     typer.echo(f"{app}: {'as every other app' if had_own else 'has no period of its own'}")
 
 
@@ -64,21 +64,21 @@ def run(
     *, dry_run: Annotated[bool, typer.Option("--dry-run", help="Remove nothing; count what would be removed.")] = False
 ) -> None:
     """Remove what is overdue now. Safe to end at any point, and to run beside the workers."""
-    from worker.jobs.retention import apply_retention, describe, describe_removal
+    from worker.jobs.retention import Remover, describe, describe_removal
 
     with opened_store("retention") as store:
         if dry_run:
-            typer.echo(f"would remove {describe(store.overdue())}")
+            typer.echo(f"would remove {describe(store.retention.overdue())}")
         else:
-            typer.echo(f"removed {describe_removal(apply_retention(store, threading.Event()))}")
+            typer.echo(f"removed {describe_removal(Remover.of(store).remove(threading.Event()))}")
 
 
 def _set(app: str | None, keep_days: int | None) -> None:
-    from worker.store.retention import Period
+    from worker.store.retention_periods import Period
 
     period = Period(app, keep_days)
     with opened_store("retention") as store:
-        store.set_retention(period)
+        store.retention_periods.set(period)
     typer.echo(_line(period))
 
 

@@ -12,7 +12,7 @@ from worker.rules.policy import Objective, ReviewPolicy
 from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
-    from worker.store.store import Store
+    from worker.store.policies import ReviewPolicies
 
 MAX_DAILY_SENTENCES = 100_000
 MAX_REVIEWERS = 9
@@ -72,10 +72,10 @@ def policy(
         raise typer.BadParameter("nothing can be set and forgotten at once", param_hint="--clear")
     with opened_store("review") as store:
         if clear:
-            store.clear_review_policy(app)
+            store.policies.clear(app)
         elif changes:
-            store.set_review_policy(_changed(store.review_policy(app), app, changes))
-        shown = [store.review_policy(app)] if app is not None else _all(store)
+            store.policies.set(_changed(store.policies.in_force(app), app, changes))
+        shown = [store.policies.in_force(app)] if app is not None else _all(store.policies)
     typer.echo(_as_json(shown) if json else "\n".join(_lines(shown)))
 
 
@@ -86,9 +86,9 @@ def _changed(policy: ReviewPolicy, app: str | None, changes: dict[str, Any]) -> 
         raise typer.BadParameter(str(error)) from error
 
 
-def _all(store: Store) -> list[ReviewPolicy]:
+def _all(policies: ReviewPolicies) -> list[ReviewPolicy]:
     """That of every other app first, the built-in one if none was set."""
-    return [store.review_policy(None), *(one for one in store.review_policies() if one.app is not None)]
+    return [policies.in_force(None), *(one for one in policies.all() if one.app is not None)]
 
 
 def _lines(shown: Sequence[ReviewPolicy]) -> Iterator[str]:

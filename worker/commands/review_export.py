@@ -43,9 +43,9 @@ def export(
     wanted = TaskFilter(app, since, TO_BE_READ if state is None else (state,))
     with (
         opened_store("review-export") as store,
-        count_progress("exporting", store.count_review_tasks(wanted)) as advance,
+        count_progress("exporting", store.review_tasks.count(wanted)) as advance,
     ):
-        written = export_tasks(store.review_tasks(wanted), file_format, file, advance)
+        written = export_tasks(store.review_tasks.all(wanted), file_format, file, advance)
     typer.echo(f"wrote {written} tasks to {file}")
 
 

@@ -47,7 +47,7 @@ class Status:
 
 def read_status(settings: Settings, store: Store) -> Status:
     """Ask the broker and the database. Raises BrokerError or StoreError."""
-    positions = store.positions(settings.topic)
+    positions = store.offsets.positions(settings.topic)
     with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
         extent = admin.extent(settings.topic)
     return Status(
@@ -58,10 +58,10 @@ def read_status(settings: Settings, store: Store) -> Status:
         ),
         outcomes={
             str(outcome) if reason is None else f"{outcome}:{reason}": count
-            for (outcome, reason), count in sorted(store.outcome_counts().items(), key=str)
+            for (outcome, reason), count in sorted(store.ledger.counts().items(), key=str)
         },
-        attribution=asdict(store.backlog()),
-        rescoring=asdict(store.rescore_backlog()),
+        attribution=asdict(store.attribution_jobs.backlog()),
+        rescoring=asdict(store.rescore_jobs.backlog()),
     )
 
 

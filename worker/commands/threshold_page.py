@@ -9,7 +9,7 @@ from datetime import datetime
 from worker.jobs.recalibration import AppRecalibration
 from worker.rules.verdict import ALL_APPS
 from worker.store.preview import Preview
-from worker.store.thresholds import Activation, Version
+from worker.store.threshold_versions import Activation, Version
 from worker.terminal.visible import visible
 
 MAX_TEXT_CHARS = 120

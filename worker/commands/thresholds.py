@@ -11,8 +11,9 @@ from worker.errors import WorkerError
 from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
-    from worker.store.store import Store
-    from worker.store.thresholds import Version
+    from worker.store.scorers import Scorers
+    from worker.store.threshold_versions import Version
+    from worker.store.thresholds import Thresholds
 
 thresholds = typer.Typer(
     no_args_is_help=True,
@@ -32,7 +33,7 @@ def list_versions(*, json: Json = False) -> None:
     from worker.commands.threshold_page import as_json, version_facts, version_line
 
     with opened_store("thresholds") as store:
-        for version in store.threshold_versions():
+        for version in store.thresholds.versions():
             typer.echo(as_json(version_facts(version)) if json else version_line(version))
 
 
@@ -42,7 +43,7 @@ def history(*, json: Json = False) -> None:
     from worker.commands.threshold_page import activation_facts, activation_line, as_json
 
     with opened_store("thresholds") as store:
-        for entered in store.threshold_activations():
+        for entered in store.thresholds.activations():
             typer.echo(as_json(activation_facts(entered)) if json else activation_line(entered))
 
 
@@ -64,12 +65,12 @@ def preview(
         if number is not None:
             if flag_below is not None or app is not None:
                 raise typer.BadParameter("give either a version's id or --flag-below with --app")
-            chosen = _version(store, number)
+            chosen = _version(store.thresholds, number)
             app, scorer_id, flag_below = chosen.app, chosen.scorer_id, chosen.flag_below
         else:
             flag_below = _finite(flag_below, "--flag-below")
-            scorer_id = _scorer_id(store, scorer)
-        found = store.preview_threshold(app, scorer_id, flag_below)
+            scorer_id = _scorer_id(store.scorers, scorer)
+        found = store.previews.flagging_below(app, scorer_id, flag_below)
     for line in [as_json(preview_facts(found))] if json else preview_lines(found):
         typer.echo(line)
 
@@ -78,16 +79,16 @@ def preview(
 def activate(number: Number, *, by: By = "command", json: Json = False) -> None:
     """Put a version in force in place of its app's present one."""
     with opened_store("thresholds") as store:
-        _version(store, number)
-        activated = store.activate_threshold(number, by)
-        _say(activated or _version(store, number), "is in force", json=json)
+        _version(store.thresholds, number)
+        activated = store.thresholds.activate(number, by)
+        _say(activated or _version(store.thresholds, number), "is in force", json=json)
 
 
 @thresholds.command()
 def rollback(*, app: App = None, scorer: Scorer = None, by: By = "command", json: Json = False) -> None:
     """Put the version in force that was in force before. After an app's first version comes the one for all apps."""
     with opened_store("thresholds") as store:
-        done = store.roll_back_threshold(app, _scorer_id(store, scorer), by)
+        done = store.thresholds.roll_back(app, _scorer_id(store.scorers, scorer), by)
         if done is None:
             why = "has no version of its own in force" if app else "is in force with its first version"
             raise WorkerError(f"there is nothing to roll back: {app or 'the default'} {why}")
@@ -112,18 +113,18 @@ def set_version(
     json: Json = False,
 ) -> None:
     """Store a new version and put it in force. The schedule leaves it in force for seven days at least."""
-    from worker.store.thresholds import MANUAL, Proposal
+    from worker.store.threshold_versions import MANUAL, Proposal
 
     lower = _finite(flag_below, "--flag-below")
     upper = lower if attribute_below is None else _finite(attribute_below, "--attribute-below")
     if upper < lower:
         raise typer.BadParameter("it cannot be below --flag-below", param_hint="--attribute-below")
     with opened_store("thresholds") as store:
-        proposal = Proposal(app, _scorer_id(store, scorer), lower, upper, MANUAL, note)
+        proposal = Proposal(app, _scorer_id(store.scorers, scorer), lower, upper, MANUAL, note)
         if inactive:
-            _say(store.add_threshold(proposal), "is stored", json=json)
+            _say(store.thresholds.add(proposal), "is stored", json=json)
         else:
-            _say(store.set_threshold(proposal, by), "is in force", json=json)
+            _say(store.thresholds.set_by_hand(proposal, by), "is in force", json=json)
 
 
 def _say(version: Version, what: str, *, json: bool) -> None:
@@ -132,18 +133,18 @@ def _say(version: Version, what: str, *, json: bool) -> None:
     typer.echo(as_json(version_facts(version)) if json else f"{version.name} (id {version.id}) {what}")
 
 
-def _version(store: Store, number: int) -> Version:
-    for version in store.threshold_versions():
+def _version(stored: Thresholds, number: int) -> Version:
+    for version in stored.versions():
         if version.id == number:
             return version
     raise WorkerError(f"there is no version with the id {number}; `gasp-worker thresholds list` has them")
 
 
-def _scorer_id(store: Store, wanted: str | None) -> int:
+def _scorer_id(scorers: Scorers, wanted: str | None) -> int:
     """The scorer with this label or id, or the only one. Raises WorkerError with those to choose from."""
     from worker.store.scorers import choose_scorer
 
-    known = store.known_scorers()
+    known = scorers.known()
     if wanted is None and len(known) == 1:
         return known[0].id
     if wanted is None and known:

@@ -17,7 +17,7 @@ from worker.rules.claims import Claim, Position
 from worker.rules.records import Record
 from worker.rules.settlement import Advance
 from worker.runtime.telemetry import Telemetry
-from worker.store.store import Store
+from worker.store.offsets import Offsets
 
 CLAIM_AGAIN_S = 1.0
 # What the group has not taken back after so many session timeouts is ours, whatever generation the database names.
@@ -57,7 +57,7 @@ class Placement:
         self,
         *,
         source: RecordSource,
-        store: Store,
+        offsets: Offsets,
         topic: str,
         owner: str,
         first_start: FirstStart,
@@ -65,7 +65,7 @@ class Placement:
         telemetry: Telemetry,
     ) -> None:
         self._source = source
-        self._store = store
+        self._offsets = offsets
         self._topic = topic
         self._owner = owner
         self._first_start = first_start
@@ -162,7 +162,7 @@ class Placement:
             topic_id=extent.topic_id,
             insists=self._insists(partition),
         )
-        position = self._store.claim_partition(claim)
+        position = self._offsets.claim(claim)
         if position is None:
             self._note_refusal(claim)
             return False

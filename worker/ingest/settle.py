@@ -26,7 +26,10 @@ from worker.rules.settlement import Advance, Outcome, Settled, Settlement
 from worker.rules.verdict import Threshold, judge, threshold_for
 from worker.runtime.metrics import Metrics, Stage
 from worker.runtime.retry import RetryPolicy
-from worker.store.store import Store
+from worker.store.interactions import Interactions
+from worker.store.sampling import Sampling
+from worker.store.settlements import Settlements
+from worker.store.thresholds import Thresholds
 
 DUPLICATE = "duplicate"
 
@@ -47,7 +50,10 @@ class Ingest:
     def __init__(
         self,
         *,
-        store: Store,
+        settlements: Settlements,
+        interactions: Interactions,
+        thresholds: Thresholds,
+        sampling: Sampling,
         scoring: Scoring,
         scorer_id: int,
         detector: Detector,
@@ -59,7 +65,9 @@ class Ingest:
         channels: Sequence[str] = (),
         uniform: Callable[[], float] = _RANDOM.random,
     ) -> None:
-        self._store = store
+        self._interactions = interactions
+        self._in_force = thresholds
+        self._sampling = sampling
         self._scoring = scoring
         self._scorer_id = scorer_id
         self._detector = detector
@@ -70,7 +78,7 @@ class Ingest:
         self._channels = tuple(channels)
         self._uniform = uniform
         self._booking = Booking(
-            write=lambda settlements, advances: store.settle(scorer_id, settlements, advances),
+            write=lambda batch, advances: settlements.settle(scorer_id, batch, advances),
             dead=_dead,
             dead_letters=dead_letters,
             retry=retry,
@@ -118,7 +126,7 @@ class Ingest:
 
     def _known(self, keys: Sequence[Key]) -> set[Key]:
         with self._metrics.stage(Stage.KNOWN):
-            return self._store.known(self._scorer_id, keys)
+            return self._interactions.known(self._scorer_id, keys)
 
     def _score(self, exchanges: Sequence[Exchange]) -> list[AnswerGrounding | Unscorable]:
         with self._metrics.stage(Stage.SCORE):
@@ -127,7 +135,7 @@ class Ingest:
         return found
 
     def _thresholds(self) -> dict[str | None, Threshold]:
-        in_force = self._store.active_thresholds(self._scorer_id)
+        in_force = self._in_force.in_force(self._scorer_id)
         self._metrics.thresholds(in_force)
         return in_force
 
@@ -160,7 +168,7 @@ class Ingest:
 
     def _chooser(self, groundings: Mapping[Key, AnswerGrounding | Unscorable]) -> Chooser:
         apps = {app for (app, *_), found in groundings.items() if isinstance(found, AnswerGrounding)}
-        return Chooser(self._store.allowances(self._scorer_id, sorted(apps)), self._uniform)
+        return Chooser(self._sampling.allowances(self._scorer_id, sorted(apps)), self._uniform)
 
 
 def _tokens(grounding: AnswerGrounding) -> int:

@@ -7,9 +7,9 @@ import structlog
 from worker.ingest.scoring import Scoring, Unscorable
 from worker.jobs.leased import LeasedWork, LeasePolicy
 from worker.runtime.metrics import Metrics, Stage
-from worker.store.attribution_jobs import AttributionJob
+from worker.store.attribution_jobs import AttributionJob, AttributionJobs
 from worker.store.errors import StoreRejected
-from worker.store.store import Store
+from worker.store.leases import Leases
 
 log = structlog.get_logger(__name__)
 
@@ -18,15 +18,23 @@ class AttributionWork(LeasedWork[AttributionJob]):
     """Leased work on attribution jobs, one a run."""
 
     def __init__(
-        self, *, store: Store, scoring: Scoring, scorer_id: int, policy: LeasePolicy, metrics: Metrics
+        self,
+        *,
+        queue: AttributionJobs,
+        leases: Leases,
+        scoring: Scoring,
+        scorer_id: int,
+        policy: LeasePolicy,
+        metrics: Metrics,
     ) -> None:
-        super().__init__(store=store, scorer_id=scorer_id, policy=policy)
+        super().__init__(leases=leases, scorer_id=scorer_id, policy=policy)
+        self._queue = queue
         self._scoring = scoring
         self._metrics = metrics
 
     def _claim(self) -> tuple[AttributionJob, ...]:
         policy = self._policy
-        job = self._store.claim_job(policy.owner, self._scorer_id, policy.lease_s, policy.max_attempts)
+        job = self._queue.claim(policy.owner, self._scorer_id, policy.lease_s, policy.max_attempts)
         return () if job is None else (job,)
 
     def _work_on(self, jobs: tuple[AttributionJob, ...]) -> None:
@@ -40,7 +48,7 @@ class AttributionWork(LeasedWork[AttributionJob]):
             self._fail_or_retry(job, grounding.error)
             return
         try:
-            kept = self._store.finish_job(job, grounding)
+            kept = self._queue.finish(job, grounding)
         except StoreRejected as error:
             self._fail_or_retry(job, str(error))
             return

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
-from worker.store.store import Store
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_S = 86_400
 
@@ -37,7 +35,7 @@ class ScheduledJob:
 
     name: str
     schedule: Schedule
-    work: Callable[[Store, threading.Event], str]
+    work: Callable[[threading.Event], str]
 
 
 def every(seconds: int) -> Schedule:

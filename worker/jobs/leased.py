@@ -9,13 +9,12 @@ from typing import Generic, TypeVar
 from worker.errors import ScorerBroken, ScorerUnavailable
 from worker.runtime.retry import pause_s
 from worker.store.errors import StoreUnavailable
-from worker.store.leases import Job
-from worker.store.store import Store
+from worker.store.leases import LeasedJob, Leases
 
 # A failed job waits this many times longer than a lost connection: what failed once rarely heals in a second.
 RETRY_STRETCH = 20.0
 
-J = TypeVar("J", bound=Job)
+J = TypeVar("J", bound=LeasedJob)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,8 @@ class LeasedWork(ABC, Generic[J]):
     model is broken is given back at once, with the attempts that it had.
     """
 
-    def __init__(self, *, store: Store, scorer_id: int, policy: LeasePolicy) -> None:
-        self._store = store
+    def __init__(self, *, leases: Leases, scorer_id: int, policy: LeasePolicy) -> None:
+        self._leases = leases
         self._scorer_id = scorer_id
         self._policy = policy
         self._jobs: tuple[J, ...] = ()
@@ -59,7 +58,7 @@ class LeasedWork(ABC, Generic[J]):
         """Give the jobs at hand back, as if they had never been claimed: they are not going to be finished."""
         try:
             for job in self._jobs:
-                self._store.release_job(job)
+                self._leases.release(job)
         except StoreUnavailable as error:
             self._log_postponed(error=str(error))
 
@@ -73,10 +72,10 @@ class LeasedWork(ABC, Generic[J]):
     def _fail_or_retry(self, job: J, error: str) -> None:
         """Put the job back for another attempt, or fail it for good if this was the last one."""
         if job.attempts >= self._policy.max_attempts:
-            self._store.fail_job(job, error)
+            self._leases.fail(job, error)
             self._log_failed(job=job.id, attempts=job.attempts, error=error)
             return
-        self._store.retry_job(job, error, RETRY_STRETCH * pause_s(job.attempts))
+        self._leases.retry(job, error, RETRY_STRETCH * pause_s(job.attempts))
         self._log_retried(job=job.id, attempts=job.attempts, error=error)
 
     @abstractmethod

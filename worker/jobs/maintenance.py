@@ -1,14 +1,15 @@
-"""The jobs that keep the database in order. Another one is another line in JOBS."""
+"""The jobs that keep the database in order. Another one is another line here."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
 from datetime import time
+from functools import partial
 
 from worker.jobs.due_times import ScheduledJob, daily, every
-from worker.jobs.recalibration import SCHEDULE, recalibrations
-from worker.jobs.retention import Removal, apply_retention, describe_removal
+from worker.jobs.recalibration import SCHEDULE, Recalibrator
+from worker.jobs.retention import Removal, Remover, describe_removal
 from worker.review.usual_day import renew_usual_days
 from worker.store.retention import Overdue
 from worker.store.store import Store
@@ -16,48 +17,35 @@ from worker.store.store import Store
 KEEP_RUNS_DAYS = 30
 
 
-def reap_leases(store: Store, _: threading.Event) -> str:
-    """Give jobs whose worker died back to the queue."""
-    reaped = store.reap_leases()
-    return f"{reaped} leases" if reaped else ""
+def maintenance_jobs(store: Store) -> tuple[ScheduledJob, ...]:
+    """All of them, each on the parts of the store that it needs. Their names stand in ``job_runs``."""
+    remover, recalibrator = Remover.of(store), Recalibrator.of(store)
+    days = partial(renew_usual_days, store.sampling, store.thresholds, store.interactions)
+    return (
+        ScheduledJob("reap_leases", every(10), lambda _: _counted(store.leases.reap(), "leases")),
+        # The labels of a task that came before it.
+        ScheduledJob("settle_early_labels", every(60), lambda _: _counted(store.labels.refresh_early(), "tasks")),
+        ScheduledJob(
+            "ensure_weeks", daily(time(2, 10)), lambda _: _counted(store.weekly_partitions.ensure(), "weekly tables")
+        ),
+        ScheduledJob("review_paces", every(3600), days),
+        ScheduledJob("retention", daily(time(3, 10)), partial(_remove, remover)),
+        ScheduledJob(
+            "prune_runs", daily(time(4, 10)), lambda _: _counted(store.job_runs.prune(KEEP_RUNS_DAYS), "runs")
+        ),
+        ScheduledJob("recalibrate", daily(time(5, 10)), partial(_recalibrate, recalibrator)),
+    )
 
 
-def ensure_weeks(store: Store, _: threading.Event) -> str:
-    """Make the weekly tables of the next four weeks."""
-    made = store.ensure_weeks()
-    return f"{made} weekly tables" if made else ""
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count else ""
 
 
-def retention(store: Store, stop: threading.Event) -> str:
-    """Remove what is older than its app's period."""
-    removal = apply_retention(store, stop)
+def _remove(remover: Remover, stop: threading.Event) -> str:
+    removal = remover.remove(stop)
     return "" if removal == Removal(Overdue(0, 0, 0, 0)) else describe_removal(removal)
 
 
-def prune_runs(store: Store, _: threading.Event) -> str:
-    """Forget old runs of these jobs."""
-    pruned = store.prune_runs(KEEP_RUNS_DAYS)
-    return f"{pruned} runs" if pruned else ""
-
-
-def recalibrate(store: Store, stop: threading.Event) -> str:
-    """Learn thresholds from the labels."""
-    found = Counter(str(finding.result.outcome) for finding in recalibrations(store, stop, trigger=SCHEDULE))
+def _recalibrate(recalibrator: Recalibrator, stop: threading.Event) -> str:
+    found = Counter(str(finding.result.outcome) for finding in recalibrator.recalibrations(stop, trigger=SCHEDULE))
     return ", ".join(f"{count} {outcome}" for outcome, count in sorted(found.items()))
-
-
-def settle_early_labels(store: Store, _: threading.Event) -> str:
-    """Settle tasks whose labels came before them."""
-    settled = store.settle_early_labels()
-    return f"{settled} tasks" if settled else ""
-
-
-JOBS = (
-    ScheduledJob("reap_leases", every(10), reap_leases),
-    ScheduledJob("settle_early_labels", every(60), settle_early_labels),
-    ScheduledJob("ensure_weeks", daily(time(2, 10)), ensure_weeks),
-    ScheduledJob("review_paces", every(3600), renew_usual_days),
-    ScheduledJob("retention", daily(time(3, 10)), retention),
-    ScheduledJob("prune_runs", daily(time(4, 10)), prune_runs),
-    ScheduledJob("recalibrate", daily(time(5, 10)), recalibrate),
-)

@@ -14,9 +14,14 @@ from worker.rules.calibration.labels import LabelledSentence
 from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Recalibration, recalibrate
 from worker.rules.policy import ReviewPolicy
 from worker.rules.verdict import Threshold, threshold_for
-from worker.store.calibration_runs import OVERTAKEN, CalibrationRun
+from worker.store.calibration_runs import OVERTAKEN, CalibrationRun, CalibrationRuns
+from worker.store.evidence import Evidence
+from worker.store.interactions import Interactions
+from worker.store.policies import ReviewPolicies
+from worker.store.scorers import Scorers
 from worker.store.store import Store
-from worker.store.thresholds import Proposal, Version
+from worker.store.threshold_versions import Proposal, Version
+from worker.store.thresholds import Thresholds
 
 SCHEDULE = "schedule"
 COMMAND = "command"
@@ -44,80 +49,100 @@ class AppRecalibration:
     added: Version | None = None
 
 
-def recalibrations(
-    store: Store, stop: threading.Event, *, trigger: str, app: str | None = None, dry_run: bool = False
-) -> Iterator[AppRecalibration]:
-    """Recalibrate each scorer that is at work, for each app with labels and last for the default, or for ``app`` only.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalibrator:
+    """Learns the thresholds of apps and scorers from their labels."""
 
-    Each finding is booked in a transaction of its own before it is given, unless it is a dry run. Raises Stopped
-    between two of them if a stop was asked for, and StoreError.
-    """
-    for scorer_id in store.scorers_at_work():
-        labels = store.labelled_sentences(scorer_id)
-        labelled: list[str | None] = [*sorted({name for name, _ in labels}), *([None] if labels else [])]
-        for subject in labelled if app is None else [one for one in labelled if one == app]:
-            if stop.is_set():
-                raise Stopped("recalibrate")
-            finding = _find(store, subject, scorer_id, labels, trigger)
-            yield finding if dry_run else _book(store, finding, trigger)
+    scorers: Scorers
+    evidence: Evidence
+    thresholds: Thresholds
+    policies: ReviewPolicies
+    interactions: Interactions
+    runs: CalibrationRuns
 
-
-def _find(store: Store, app: str | None, scorer_id: int, labels: _Labels, trigger: str) -> AppRecalibration:
-    """Read what is in force anew: the versions of other apps may have changed since the labels were read."""
-    in_force = store.active_thresholds(scorer_id)
-    present = in_force[None] if app is None else threshold_for(app, in_force)
-    policy = store.review_policy(app)
-    if trigger == SCHEDULE and _is_held(store, app, scorer_id):
-        held = Recalibration(
-            CalibrationOutcome.REFUSED, SET_BY_HAND, present.flag_below, present.attribute_below, None, {"app": app}
+    @classmethod
+    def of(cls, store: Store) -> Recalibrator:
+        """With all that it takes of the store."""
+        return cls(
+            scorers=store.scorers,
+            evidence=store.evidence,
+            thresholds=store.thresholds,
+            policies=store.policies,
+            interactions=store.interactions,
+            runs=store.calibration_runs,
         )
-        return AppRecalibration(app, scorer_id, present, policy, held)
-    apps = store.apps() if app is None else [app]
-    reference = store.population(apps, scorer_id, until=present.activated_at).scores
-    result = recalibrate(
-        app,
-        [label for name, label in labels if app in {None, name}],
-        [label for _, label in labels],
-        store.population(apps, scorer_id),
-        reference if len(reference) else None,
-        policy,
-        InForce(present.flag_below, present.attribute_below, present.curve),
-    )
-    return AppRecalibration(app, scorer_id, present, policy, result)
 
+    def recalibrations(
+        self, stop: threading.Event, *, trigger: str, app: str | None = None, dry_run: bool = False
+    ) -> Iterator[AppRecalibration]:
+        """Recalibrate each scorer that is at work, for each app with labels and last the default, or for ``app`` only.
 
-def _is_held(store: Store, app: str | None, scorer_id: int) -> bool:
-    last = store.last_activation(app, scorer_id)
-    if last is None or last.reason not in {"manual", "rollback", "withdrawn"}:
-        return False
-    return datetime.now(UTC) - last.activated_at < timedelta(days=HOLD_DAYS)
+        Each finding is booked in a transaction of its own before it is given, unless it is a dry run. Raises Stopped
+        between two of them if a stop was asked for, and StoreError.
+        """
+        for scorer_id in self.scorers.at_work():
+            labels = self.evidence.labelled_sentences(scorer_id)
+            labelled: list[str | None] = [*sorted({name for name, _ in labels}), *([None] if labels else [])]
+            for subject in labelled if app is None else [one for one in labelled if one == app]:
+                if stop.is_set():
+                    raise Stopped("recalibrate")
+                finding = self._find(subject, scorer_id, labels, trigger)
+                yield finding if dry_run else self._book(finding, trigger)
 
+    def _find(self, app: str | None, scorer_id: int, labels: _Labels, trigger: str) -> AppRecalibration:
+        """Read what is in force anew: the versions of other apps may have changed since the labels were read."""
+        in_force = self.thresholds.in_force(scorer_id)
+        present = in_force[None] if app is None else threshold_for(app, in_force)
+        policy = self.policies.in_force(app)
+        if trigger == SCHEDULE and self._is_held(app, scorer_id):
+            held = Recalibration(
+                CalibrationOutcome.REFUSED, SET_BY_HAND, present.flag_below, present.attribute_below, None, {"app": app}
+            )
+            return AppRecalibration(app, scorer_id, present, policy, held)
+        apps = self.interactions.apps() if app is None else [app]
+        reference = self.evidence.population(apps, scorer_id, until=present.activated_at).scores
+        result = recalibrate(
+            app,
+            [label for name, label in labels if app in {None, name}],
+            [label for _, label in labels],
+            self.evidence.population(apps, scorer_id),
+            reference if len(reference) else None,
+            policy,
+            InForce(present.flag_below, present.attribute_below, present.curve),
+        )
+        return AppRecalibration(app, scorer_id, present, policy, result)
 
-def _book(store: Store, finding: AppRecalibration, trigger: str) -> AppRecalibration:
-    result = finding.result
-    run = CalibrationRun(
-        app=finding.app,
-        scorer_id=finding.scorer_id,
-        trigger=trigger,
-        outcome=result.outcome,
-        reason=result.reason,
-        in_force_id=finding.in_force.id,
-        numbers=result.numbers,
-    )
-    added = store.book_calibration(run, _proposal(finding) if result.outcome is CalibrationOutcome.NEW else None)
-    if result.outcome is CalibrationOutcome.NEW and added is None:
-        result = replace(result, outcome=CalibrationOutcome.REFUSED, reason=OVERTAKEN)
-    log.info(
-        "recalibrated",
-        app=finding.app,
-        scorer_id=finding.scorer_id,
-        outcome=result.outcome,
-        reason=result.reason,
-        in_force=finding.in_force.name,
-        added=None if added is None else added.name,
-        numbers=result.numbers,
-    )
-    return replace(finding, result=result, added=added)
+    def _is_held(self, app: str | None, scorer_id: int) -> bool:
+        last = self.thresholds.last_activation(app, scorer_id)
+        if last is None or last.reason not in {"manual", "rollback", "withdrawn"}:
+            return False
+        return datetime.now(UTC) - last.activated_at < timedelta(days=HOLD_DAYS)
+
+    def _book(self, finding: AppRecalibration, trigger: str) -> AppRecalibration:
+        result = finding.result
+        run = CalibrationRun(
+            app=finding.app,
+            scorer_id=finding.scorer_id,
+            trigger=trigger,
+            outcome=result.outcome,
+            reason=result.reason,
+            in_force_id=finding.in_force.id,
+            numbers=result.numbers,
+        )
+        added = self.runs.book(run, _proposal(finding) if result.outcome is CalibrationOutcome.NEW else None)
+        if result.outcome is CalibrationOutcome.NEW and added is None:
+            result = replace(result, outcome=CalibrationOutcome.REFUSED, reason=OVERTAKEN)
+        log.info(
+            "recalibrated",
+            app=finding.app,
+            scorer_id=finding.scorer_id,
+            outcome=result.outcome,
+            reason=result.reason,
+            in_force=finding.in_force.name,
+            added=None if added is None else added.name,
+            numbers=result.numbers,
+        )
+        return replace(finding, result=result, added=added)
 
 
 def _proposal(finding: AppRecalibration) -> Proposal:

@@ -12,9 +12,10 @@ from worker.ingest.scoring import Scoring, Unscorable
 from worker.jobs.leased import LeasedWork, LeasePolicy
 from worker.rules.verdict import judge, threshold_for
 from worker.store.errors import StoreRejected
-from worker.store.rescoring import RescoreJob
+from worker.store.leases import Leases
+from worker.store.rescore_jobs import RescoreJob, RescoreJobs
 from worker.store.revisions import Judged
-from worker.store.store import Store
+from worker.store.thresholds import Thresholds
 
 # Inline work that comes meanwhile waits for a whole batch.
 BATCH_ANSWERS = 8
@@ -28,21 +29,25 @@ class RescoringWork(LeasedWork[RescoreJob]):
     def __init__(
         self,
         *,
-        store: Store,
+        queue: RescoreJobs,
+        leases: Leases,
+        thresholds: Thresholds,
         scoring: Scoring,
         scorer_id: int,
         detector: Detector,
         policy: LeasePolicy,
         batch_answers: int = BATCH_ANSWERS,
     ) -> None:
-        super().__init__(store=store, scorer_id=scorer_id, policy=policy)
+        super().__init__(leases=leases, scorer_id=scorer_id, policy=policy)
+        self._queue = queue
+        self._thresholds = thresholds
         self._scoring = scoring
         self._detector = detector
         self._batch_answers = batch_answers
 
     def _claim(self) -> tuple[RescoreJob, ...]:
         policy = self._policy
-        return self._store.claim_rescoring(
+        return self._queue.claim(
             policy.owner,
             self._scorer_id,
             limit=self._batch_answers,
@@ -66,7 +71,7 @@ class RescoringWork(LeasedWork[RescoreJob]):
         return scored
 
     def _judge(self, scored: Sequence[tuple[RescoreJob, AnswerGrounding]]) -> list[tuple[RescoreJob, Judged]]:
-        thresholds = self._store.active_thresholds(self._scorer_id)
+        thresholds = self._thresholds.in_force(self._scorer_id)
         judged = []
         for job, grounding in scored:
             scores = self._detector.scores(Evidence.of(job.exchange, grounding))
@@ -75,7 +80,7 @@ class RescoringWork(LeasedWork[RescoreJob]):
 
     def _finish(self, judged: Sequence[tuple[RescoreJob, Judged]]) -> None:
         try:
-            stored = self._store.finish_rescoring(self._scorer_id, judged)
+            stored = self._queue.finish(self._scorer_id, judged)
         except StoreRejected as error:
             if len(judged) == 1:
                 self._fail_or_retry(judged[0][0], str(error))

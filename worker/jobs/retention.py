@@ -10,9 +10,13 @@ from functools import partial
 
 from worker.errors import Stopped
 from worker.store.errors import StoreBusy
-from worker.store.retention import Overdue
+from worker.store.interactions import Interactions
+from worker.store.offsets import Offsets
+from worker.store.partitioning import WEEKLY_TABLES
+from worker.store.retention import Overdue, Retention
+from worker.store.retention_periods import RetentionPeriods
 from worker.store.store import Store
-from worker.store.weeks import WEEKLY_TABLES
+from worker.store.weekly_partitions import WeeklyPartitions
 
 INTERACTIONS_AT_ONCE = 1000
 ROWS_AT_ONCE = 10_000
@@ -26,26 +30,66 @@ class Removal:
     in_use: tuple[str, ...] = ()
 
 
-def apply_retention(store: Store, stop: threading.Event) -> Removal:
-    """Remove what is overdue. Raises Stopped between two steps if a stop was asked for, and StoreError.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remover:
+    """Removes what is older than its app's period."""
 
-    Weeks that nothing is kept of go first, because a table is dropped at once and a row is not. Each step is a
-    transaction of its own, and no step needs that another was done.
-    """
-    before = store.retention_cutoff()
-    dropped, in_use = (0, ()) if before is None else _drop_weeks(store, before, stop)
-    interactions = sum(
-        _in_batches(partial(store.delete_interactions, app, INTERACTIONS_AT_ONCE), stop) for app in store.apps()
-    )
-    booked, gaps = (0, 0) if before is None else (_delete_ledger(store, before, stop), store.delete_gaps(before))
-    return Removal(Overdue(dropped, interactions, booked, gaps), in_use)
+    periods: RetentionPeriods
+    retention: Retention
+    partitions: WeeklyPartitions
+    interactions: Interactions
+    offsets: Offsets
+
+    @classmethod
+    def of(cls, store: Store) -> Remover:
+        """With all that it takes of the store."""
+        return cls(
+            periods=store.retention_periods,
+            retention=store.retention,
+            partitions=store.weekly_partitions,
+            interactions=store.interactions,
+            offsets=store.offsets,
+        )
+
+    def remove(self, stop: threading.Event) -> Removal:
+        """Remove what is overdue. Raises Stopped between two steps if a stop was asked for, and StoreError.
+
+        Weeks that nothing is kept of go first, because a table is dropped at once and a row is not. Each step is a
+        transaction of its own, and no step needs that another was done.
+        """
+        before = self.periods.cutoff()
+        dropped, in_use = (0, ()) if before is None else self._drop_partitions(before, stop)
+        interactions = sum(
+            _in_batches(partial(self.retention.delete_interactions, app, INTERACTIONS_AT_ONCE), stop)
+            for app in self.interactions.apps()
+        )
+        booked = 0 if before is None else self._delete_ledger(before, stop)
+        lost = 0 if before is None else self.retention.delete_lost_offsets(before)
+        return Removal(Overdue(dropped, interactions, booked, lost), in_use)
+
+    def _drop_partitions(self, before: datetime, stop: threading.Event) -> tuple[int, tuple[str, ...]]:
+        """How many weekly partitions were dropped, and which tables could not be looked through."""
+        _in_batches(partial(self.retention.delete_open_jobs, before, ROWS_AT_ONCE), stop)
+        dropped, in_use = 0, []
+        for table in WEEKLY_TABLES:
+            try:
+                dropped += self.partitions.drop(table, before)
+            except StoreBusy:
+                in_use.append(table)
+        return dropped, tuple(in_use)
+
+    def _delete_ledger(self, before: datetime, stop: threading.Event) -> int:
+        return sum(
+            _in_batches(partial(self.retention.delete_ledger, found.topic, found.partition, before, ROWS_AT_ONCE), stop)
+            for found in self.offsets.statuses()
+        )
 
 
 def describe(found: Overdue) -> str:
     """In one line."""
     return (
         f"{found.weekly_tables} weekly tables, {found.interactions} interactions, {found.ledger_rows} ledger rows, "
-        f"{found.offset_gaps} rows of lost offsets"
+        f"{found.lost_offsets} rows of lost offsets"
     )
 
 
@@ -53,25 +97,6 @@ def describe_removal(removal: Removal) -> str:
     """In one line."""
     line = describe(removal.removed)
     return f"{line}; in use: {', '.join(removal.in_use)}" if removal.in_use else line
-
-
-def _drop_weeks(store: Store, before: datetime, stop: threading.Event) -> tuple[int, tuple[str, ...]]:
-    """How many weekly tables were dropped, and which tables could not be looked through."""
-    _in_batches(partial(store.delete_open_jobs, before, ROWS_AT_ONCE), stop)
-    dropped, in_use = 0, []
-    for table in WEEKLY_TABLES:
-        try:
-            dropped += store.drop_weeks(table, before)
-        except StoreBusy:
-            in_use.append(table)
-    return dropped, tuple(in_use)
-
-
-def _delete_ledger(store: Store, before: datetime, stop: threading.Event) -> int:
-    return sum(
-        _in_batches(partial(store.delete_ledger, found.topic, found.partition, before, ROWS_AT_ONCE), stop)
-        for found in store.partition_statuses()
-    )
 
 
 def _in_batches(delete: Callable[[], int], stop: threading.Event) -> int:

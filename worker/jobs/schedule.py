@@ -13,9 +13,8 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from worker.errors import Stopped
 from worker.jobs.due_times import ScheduledJob
-from worker.jobs.maintenance import JOBS
 from worker.store.errors import StoreError
-from worker.store.store import Store
+from worker.store.job_runs import JobRuns
 
 LONGEST_NAP_S = 60.0
 
@@ -28,13 +27,13 @@ def utc_now() -> datetime:
 
 
 @contextmanager
-def scheduled_jobs(store: Store, owner: str, jobs: Sequence[ScheduledJob] = JOBS) -> Iterator[None]:
+def scheduled_jobs(runs: JobRuns, owner: str, jobs: Sequence[ScheduledJob]) -> Iterator[None]:
     """Run the jobs until the context is left, which waits for those at work to leave off.
 
     ``owner`` names this process in the rows of the runs. Due times that went by while nobody was there are caught up
     with one run, that of the latest.
     """
-    runner = Runner(store, owner)
+    runner = Runner(runs, owner)
     scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
     for job in jobs:
         # Twice per period, so that a wake that is a little late meets every due time all the same.
@@ -54,8 +53,8 @@ class Runner:
     Jobs may be woken from several threads at once, but each job from one at a time.
     """
 
-    def __init__(self, store: Store, owner: str, clock: Callable[[], datetime] = utc_now) -> None:
-        self._store = store
+    def __init__(self, runs: JobRuns, owner: str, clock: Callable[[], datetime] = utc_now) -> None:
+        self._runs = runs
         self._owner = owner
         self._clock = clock
         self._seen: dict[str, datetime] = {}
@@ -67,7 +66,7 @@ class Runner:
         if self._seen.get(job.name) == due or self.stop.is_set():
             return
         try:
-            ours = self._store.claim_run(job.name, due, self._owner)
+            ours = self._runs.claim(job.name, due, self._owner)
         except StoreError as error:
             log.warning("job_postponed", job=job.name, error=str(error))
             return
@@ -80,7 +79,7 @@ class Runner:
         failed, detail = self._outcome(job)
         seconds = round(time.monotonic() - started, 3)
         try:
-            self._store.end_run(job.name, due, failed=failed, detail=detail or None)
+            self._runs.end(job.name, due, failed=failed, detail=detail or None)
         except StoreError as error:
             log.warning("job_end_not_booked", job=job.name, error=str(error))
         if failed:
@@ -91,7 +90,7 @@ class Runner:
     def _outcome(self, job: ScheduledJob) -> tuple[bool, str]:
         """Whether the job failed, and what it did or why."""
         try:
-            return False, job.work(self._store, self.stop)
+            return False, job.work(self.stop)
         except Stopped:
             return True, "stopped"
         except StoreError as error:

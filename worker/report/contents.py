@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from worker.errors import WorkerError
 from worker.report.quality import Quality, quality
 from worker.rules.verdict import Threshold, threshold_for
-from worker.store.report import Found, Subject
+from worker.store.report_contents import Found, Subject
 from worker.store.scorers import choose_scorer
 from worker.store.store import Store
 
@@ -32,18 +32,18 @@ def gather(store: Store, app: str, since: datetime, scorer: str | None) -> Conte
 
     Raises WorkerError if there is no such app or scorer, and StoreError.
     """
-    known = store.known_scorers()
+    known = store.scorers.known()
     if scorer is None:
-        scorer_id = store.newest_scorer(app)
+        scorer_id = store.scorers.newest_of(app)
         if scorer_id is None:
-            raise WorkerError(_unknown(app, store.apps()))
+            raise WorkerError(_unknown(app, store.interactions.apps()))
         label = next(one.label for one in known if one.id == scorer_id)
     else:
         chosen = choose_scorer(known, scorer)
         scorer_id, label = chosen.id, chosen.label
     subject = Subject(app, scorer_id, since, datetime.now(UTC))
-    threshold = threshold_for(app, store.active_thresholds(scorer_id))
-    found = store.report(subject)
+    threshold = threshold_for(app, store.thresholds.in_force(scorer_id))
+    found = store.reports.read(subject)
     return Contents(
         subject, label, threshold, found, quality(found.labels, found.scores, threshold.flag_below, threshold.curve)
     )

@@ -11,7 +11,7 @@ from worker.report import figures
 from worker.report.contents import Contents
 from worker.report.quality import Quality
 from worker.rules.calibration.interval import Interval
-from worker.store.report import Change, Lowest, Run
+from worker.store.report_contents import Change, Lowest, Run
 
 _STYLE = """
 :root { color-scheme: light; --ink: #1d232c; --soft: #5c6675; --line: #dde1e7; --paper: #fff; --tint: #f5f7f9; }

@@ -17,7 +17,8 @@ from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled
 from worker.runtime.metrics import Metrics, Stage
 from worker.runtime.retry import RetryPolicy
-from worker.store.store import Store
+from worker.store.label_settlements import LabelSettlements
+from worker.store.labels import Labels
 
 log = structlog.get_logger(__name__)
 
@@ -32,18 +33,19 @@ class LabelIntake:
     def __init__(
         self,
         *,
-        store: Store,
+        labels: Labels,
+        settlements: LabelSettlements,
         dead_letters: DeadLetters,
         max_message_bytes: int,
         retry: RetryPolicy,
         metrics: Metrics,
     ) -> None:
-        self._store = store
+        self._labels = labels
         self._max_message_bytes = max_message_bytes
         self._retry = retry
         self._metrics = metrics
         self._booking = Booking(
-            write=store.settle_labels, dead=_dead, dead_letters=dead_letters, retry=retry, metrics=metrics
+            write=settlements.settle, dead=_dead, dead_letters=dead_letters, retry=retry, metrics=metrics
         )
 
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
@@ -54,7 +56,7 @@ class LabelIntake:
         with self._metrics.stage(Stage.DECODE):
             readings = [self._read(record) for record in records]
         labels = [label for reading in readings for label in reading.labels]
-        unknown = self._retry.call(lambda: self._store.unknown_sentences(labels), name="label_places")
+        unknown = self._retry.call(lambda: self._labels.unknown_sentences(labels), name="label_places")
         settlements = _settlements(records, readings, unknown)
         return self._booking.book(settlements, advances)
 

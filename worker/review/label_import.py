@@ -14,8 +14,7 @@ from schemas.review_label import ReviewLabel
 from worker.review.label_file import FileRow
 from worker.rules.label_settlement import NO_LABEL
 from worker.store.errors import StoreRejected
-from worker.store.labels import LabelOutcome
-from worker.store.store import Store
+from worker.store.labels import LabelOutcome, Labels
 
 BATCH_LABELS = 500
 REJECTED = "rejected"
@@ -83,7 +82,7 @@ class Import:
 
 def import_labels(
     rows: Iterable[FileRow],
-    store: Store,
+    labels: Labels,
     *,
     on_reject: Callable[[Reject], None],
     on_bytes: Callable[[int], None] = lambda _: None,
@@ -95,9 +94,7 @@ def import_labels(
     ``dry_run`` stores nothing: each batch is tried and taken back, so that a repeat in a later batch is not seen.
     Raises StoreError, and InputFileError of ``rows``.
     """
-    work = Import(
-        store.rehearse_labels if dry_run else lambda labels: store.add_labels(labels, "file"), on_reject=on_reject
-    )
+    work = Import(labels.rehearse if dry_run else lambda batch: labels.add(batch, "file"), on_reject=on_reject)
     for row in rows:
         work.add(row.number, _reading(row, tool))
         on_bytes(row.size_bytes)

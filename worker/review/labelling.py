@@ -23,7 +23,9 @@ from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.settings.settings import Settings
-from worker.store.store import Store
+from worker.store.label_settlements import LabelSettlements
+from worker.store.labels import Labels
+from worker.store.offsets import Offsets
 
 BATCH_MESSAGES = 200
 # How often it is looked whether the topic is there by now.
@@ -33,7 +35,16 @@ log = structlog.get_logger(__name__)
 
 
 @contextmanager
-def labelling(settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry) -> Iterator[None]:
+def labelling(
+    settings: Settings,
+    *,
+    offsets: Offsets,
+    labels: Labels,
+    settlements: LabelSettlements,
+    owner: str,
+    stop: Stop,
+    telemetry: Telemetry,
+) -> Iterator[None]:
     """Take labels in until the context is left; nothing happens without a label topic in the settings.
 
     A topic that does not exist is waited for. Any other fault that does not pass asks for the stop and is raised.
@@ -41,7 +52,8 @@ def labelling(settings: Settings, store: Store, owner: str, stop: Stop, telemetr
     if not settings.review_labels_topic:
         yield
         return
-    with Background("review_labels", _Labelling(settings, store, owner, stop, telemetry).run, stop):
+    work = _Labelling(settings, offsets, labels, settlements, owner, stop, telemetry)
+    with Background("review_labels", work.run, stop):
         yield
 
 
@@ -50,7 +62,9 @@ class _Labelling:
     """The consumer of the label topic, in a group of its own."""
 
     settings: Settings
-    store: Store
+    offsets: Offsets
+    labels: Labels
+    settlements: LabelSettlements
     owner: str
     stop: Stop
     telemetry: Telemetry
@@ -90,7 +104,8 @@ class _Labelling:
         """``poll`` and ``work`` are the retry policies of the thread that polls and of that which stores."""
         settings = self.settings
         intake = LabelIntake(
-            store=self.store,
+            labels=self.labels,
+            settlements=self.settlements,
             dead_letters=letters,
             max_message_bytes=settings.max_message_bytes,
             retry=work,
@@ -98,7 +113,7 @@ class _Labelling:
         )
         placement = Placement(
             source=source,
-            store=self.store,
+            offsets=self.offsets,
             topic=settings.review_labels_topic,
             owner=self.owner,
             first_start="earliest",

@@ -15,9 +15,9 @@ from worker.runtime.metrics import OutboxOutcome
 from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
-from worker.store.outbox import OutboxEvent, Take
+from worker.store.leases import Leases
+from worker.store.outbox import LeaseRequest, Outbox, OutboxEvent
 from worker.store.review_tasks import REMOVED
-from worker.store.store import Store
 
 IDLE_LOOK_S = 1.0
 # Longer than a step of an attempt may take; what a worker that died had at hand is told again after this time.
@@ -54,8 +54,18 @@ class Relay(ABC):
     batch_events: ClassVar[int]
     max_attempts: ClassVar[int]
 
-    def __init__(self, *, store: Store, policy: RelayPolicy, stop: Stop, telemetry: Telemetry, within_s: float) -> None:
-        self._store = store
+    def __init__(
+        self,
+        *,
+        outbox: Outbox,
+        leases: Leases,
+        policy: RelayPolicy,
+        stop: Stop,
+        telemetry: Telemetry,
+        within_s: float,
+    ) -> None:
+        self._outbox = outbox
+        self._leases = leases
         self._policy = policy
         self._stop = stop
         self._telemetry = telemetry
@@ -75,15 +85,15 @@ class Relay(ABC):
     def run_once(self) -> bool:
         """Claim events and settle them; false if none is due. Raises StoreUnavailable or BrokerUnavailable."""
         policy = self._policy
-        take = Take(self.channel, policy.owner, self.batch_events, LEASE_S, self.max_attempts, policy.wait_s)
-        events = self._store.claim_outbox(take)
+        wanted = LeaseRequest(self.channel, policy.owner, self.batch_events, LEASE_S, self.max_attempts, policy.wait_s)
+        events = self._outbox.claim(wanted)
         messages = tuple(self._messages(events))
         try:
             self._send(messages)
         except BrokerUnavailable:
             # Those that are settled already are no longer ours and stay as they are.
             for message in messages:
-                self._store.release_job(message.event)
+                self._leases.release(message.event)
             raise
         return bool(events)
 
@@ -109,13 +119,13 @@ class Relay(ABC):
     def _finish(self, messages: Sequence[TaskMessage], outcome: OutboxOutcome = OutboxOutcome.SENT) -> None:
         if not messages:
             return
-        self._store.finish_outbox([message.event for message in messages])
+        self._outbox.finish([message.event for message in messages])
         self._telemetry.metrics.relayed(self.channel, outcome, len(messages))
         for message in messages:
             log.info("review_task_told", **self._facts(message.event), outcome=outcome)
 
     def _fail(self, event: OutboxEvent, reason: str) -> None:
-        self._store.fail_job(event, reason)
+        self._leases.fail(event, reason)
         self._telemetry.metrics.relayed(self.channel, OutboxOutcome.FAILED, 1)
         log.error("review_task_not_told", **self._facts(event), attempts=event.attempts, reason=reason)
 

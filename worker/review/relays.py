@@ -13,16 +13,19 @@ from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.settings.channels import KAFKA, WEBHOOK
 from worker.settings.settings import Settings
-from worker.store.store import Store
+from worker.store.leases import Leases
+from worker.store.outbox import Outbox
 
 RELAYS: dict[str, type[TopicRelay] | type[WebhookRelay]] = {KAFKA: TopicRelay, WEBHOOK: WebhookRelay}
 
 
 @contextmanager
-def relaying(settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry) -> Iterator[None]:
+def relaying(
+    settings: Settings, outbox: Outbox, leases: Leases, owner: str, stop: Stop, telemetry: Telemetry
+) -> Iterator[None]:
     """Tell what waits in the outbox until the context is left. A fault of a relay asks for the stop and is raised."""
     with ExitStack() as stack:
         for channel in settings.review_channels:
-            relay: Relay = RELAYS[channel](settings, store, owner, stop, telemetry)
+            relay: Relay = RELAYS[channel](settings, outbox, leases, owner, stop, telemetry)
             stack.enter_context(Background(f"review_{channel}", relay.run, stop))
         yield

@@ -22,8 +22,8 @@ from worker.runtime.telemetry import Telemetry
 from worker.settings.channels import KAFKA
 from worker.settings.security import kafka_security
 from worker.settings.settings import Settings
-from worker.store.outbox import OutboxEvent, TopicEnds
-from worker.store.store import Store
+from worker.store.leases import Leases
+from worker.store.outbox import Outbox, OutboxEvent, TopicEnds
 
 EVENT_ID_HEADER = "event-id"
 SCHEMA_HEADER = "schema"
@@ -48,9 +48,12 @@ class TopicRelay(Relay):
     # Only workers that died with it count.
     max_attempts: ClassVar[int] = 100
 
-    def __init__(self, settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry) -> None:
+    def __init__(
+        self, settings: Settings, outbox: Outbox, leases: Leases, owner: str, stop: Stop, telemetry: Telemetry
+    ) -> None:
         super().__init__(
-            store=store,
+            outbox=outbox,
+            leases=leases,
             policy=RelayPolicy(owner, settings.review_wait_s, settings.max_message_bytes),
             stop=stop,
             telemetry=telemetry,
@@ -76,7 +79,7 @@ class TopicRelay(Relay):
             found = [message for message in messages if str(message.event.event_id) in arrived]
             self._finish(found, OutboxOutcome.FOUND)
             missing = [message for message in messages if str(message.event.event_id) not in arrived]
-            leased = {event.id for event in self._store.note_sending([one.event for one in missing], ends, LEASE_S)}
+            leased = {event.id for event in self._outbox.note_sending([one.event for one in missing], ends, LEASE_S)}
             self._deliver([message for message in missing if message.event.id in leased])
 
     def _deliver(self, messages: Sequence[TaskMessage]) -> None:

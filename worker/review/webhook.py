@@ -28,7 +28,8 @@ from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.settings.channels import WEBHOOK
 from worker.settings.settings import Settings
-from worker.store.store import Store
+from worker.store.leases import Leases
+from worker.store.outbox import Outbox
 
 SIGNATURE_HEADER = "Gasp-Signature"
 EVENT_ID_HEADER = "Gasp-Event-Id"
@@ -80,9 +81,12 @@ class WebhookRelay(Relay):
     batch_events: ClassVar[int] = 1
     max_attempts: ClassVar[int] = 12
 
-    def __init__(self, settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry) -> None:
+    def __init__(
+        self, settings: Settings, outbox: Outbox, leases: Leases, owner: str, stop: Stop, telemetry: Telemetry
+    ) -> None:
         super().__init__(
-            store=store,
+            outbox=outbox,
+            leases=leases,
             policy=RelayPolicy(owner, settings.review_wait_s, settings.max_message_bytes),
             stop=stop,
             telemetry=telemetry,
@@ -128,7 +132,7 @@ class WebhookRelay(Relay):
             self._fail(event, reply.reason)
         else:
             pause = min(_pause_s(event.attempts) if reply.after_s is None else reply.after_s, LONGEST_PAUSE_S)
-            self._store.retry_job(event, reply.reason, pause)
+            self._leases.retry(event, reply.reason, pause)
             log.warning("webhook_retried", **self._facts(event), attempts=event.attempts, reason=reply.reason)
 
 

@@ -7,21 +7,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from worker.runtime.telemetry import Telemetry
+from worker.store.attribution_jobs import AttributionJobs
+from worker.store.calibration_runs import CalibrationRuns
 from worker.store.errors import StoreError
-from worker.store.store import Store
+from worker.store.outbox import Outbox
 
 LOOK_EVERY_S = 10.0
 
 
 @contextmanager
-def observed(store: Store, telemetry: Telemetry, look_every_s: float = LOOK_EVERY_S) -> Iterator[None]:
+def observed(
+    telemetry: Telemetry,
+    *,
+    jobs: AttributionJobs,
+    outbox: Outbox,
+    runs: CalibrationRuns,
+    look_every_s: float = LOOK_EVERY_S,
+) -> Iterator[None]:
     """Report readiness of the database, the attribution backlog and recalibrations until the context is left."""
     done = threading.Event()
 
     def run() -> None:
-        _look(store, telemetry)
+        _look(telemetry, jobs, outbox, runs)
         while not done.wait(look_every_s):
-            _look(store, telemetry)
+            _look(telemetry, jobs, outbox, runs)
 
     # A look may hang as long as a connection that is lost without a word; nobody need wait for it.
     thread = threading.Thread(target=run, name="observer", daemon=True)
@@ -32,15 +41,13 @@ def observed(store: Store, telemetry: Telemetry, look_every_s: float = LOOK_EVER
         done.set()
 
 
-def _look(store: Store, telemetry: Telemetry) -> None:
+def _look(telemetry: Telemetry, jobs: AttributionJobs, outbox: Outbox, runs: CalibrationRuns) -> None:
     try:
-        backlog = store.open_backlog()
-        outbox = store.outbox_backlogs()
-        calibrations = store.calibration_counts()
+        backlog, backlogs, calibrations = jobs.open_backlog(), outbox.open_backlogs(), runs.counts()
     except StoreError as error:
         telemetry.readiness.set("database", str(error))
         return
     telemetry.metrics.attribution_backlog(backlog)
-    telemetry.metrics.outbox_backlogs(outbox)
+    telemetry.metrics.outbox_backlogs(backlogs)
     telemetry.metrics.calibrations(calibrations)
     telemetry.readiness.set("database", None)

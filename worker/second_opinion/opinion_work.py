@@ -9,8 +9,8 @@ import structlog
 from worker.jobs.leased import LeasedWork, LeasePolicy
 from worker.rules.opinion import Opinion, OpinionFailed, SecondOpinion
 from worker.runtime.metrics import Metrics
-from worker.store.opinions import OpinionJob
-from worker.store.store import Store
+from worker.store.leases import Leases
+from worker.store.opinion_jobs import OpinionJob, OpinionJobs
 
 # How often sentences are looked for that nobody has queued, and how many are queued at once.
 QUEUE_EVERY_S = 10.0
@@ -25,14 +25,16 @@ class OpinionWork(LeasedWork[OpinionJob]):
     def __init__(
         self,
         *,
-        store: Store,
+        queue: OpinionJobs,
+        leases: Leases,
         scorer_id: int,
         policy: LeasePolicy,
         second: SecondOpinion,
         daily: int,
         metrics: Metrics,
     ) -> None:
-        super().__init__(store=store, scorer_id=scorer_id, policy=policy)
+        super().__init__(leases=leases, scorer_id=scorer_id, policy=policy)
+        self._queue = queue
         self._second = second
         self._daily = daily
         self._metrics = metrics
@@ -45,17 +47,15 @@ class OpinionWork(LeasedWork[OpinionJob]):
         return self._failures
 
     def _claim(self) -> tuple[OpinionJob, ...]:
-        self._queue()
+        self._look_for_more()
         policy = self._policy
-        job = self._store.claim_opinion(policy.owner, self._second.verifier, policy.lease_s, policy.max_attempts)
+        job = self._queue.claim(policy.owner, self._second.verifier, policy.lease_s, policy.max_attempts)
         return () if job is None else (job,)
 
-    def _queue(self) -> None:
+    def _look_for_more(self) -> None:
         if time.monotonic() < self._queue_again_at:
             return
-        queued = self._store.queue_opinions(
-            self._scorer_id, self._second.verifier, daily=self._daily, limit=QUEUE_SENTENCES
-        )
+        queued = self._queue.queue(self._scorer_id, self._second.verifier, daily=self._daily, limit=QUEUE_SENTENCES)
         self._queue_again_at = time.monotonic() + QUEUE_EVERY_S
         if queued:
             log.info("second_opinions_queued", sentences=queued)
@@ -73,7 +73,7 @@ class OpinionWork(LeasedWork[OpinionJob]):
 
     def _finish(self, job: OpinionJob, opinion: Opinion) -> None:
         self._failures = 0
-        kept = self._store.finish_opinion(job, opinion)
+        kept = self._queue.finish(job, opinion)
         if kept:
             self._metrics.second_opinion(opinion.label)
         log.info("second_opinion" if kept else "second_opinion_lease_lost", job=job.id, attempts=job.attempts)

@@ -21,7 +21,8 @@ from worker.second_opinion.classifier import Classifier
 from worker.second_opinion.opinion_work import OpinionWork
 from worker.second_opinion.thread import PART, OpinionThread
 from worker.settings.settings import Settings
-from worker.store.store import Store
+from worker.store.leases import Leases
+from worker.store.opinion_jobs import OpinionJobs
 
 LEASE_MARGIN_S = 60.0
 
@@ -33,7 +34,8 @@ class OpinionNeeds:
     """What asking needs of the worker. ``owner`` is this process, as no other."""
 
     settings: Settings
-    store: Store
+    queue: OpinionJobs
+    leases: Leases
     scorer_id: int
     owner: str
     stop: Stop
@@ -73,7 +75,8 @@ def load_classifier(name: str, device: str) -> Classifier:
 def _asking(at: OpinionNeeds, second: SecondOpinion, lease_s: float) -> OpinionWork:
     log.info("second_opinions_on", verifier=second.verifier, daily=at.settings.second_opinion_daily)
     return OpinionWork(
-        store=at.store,
+        queue=at.queue,
+        leases=at.leases,
         scorer_id=at.scorer_id,
         policy=LeasePolicy(at.owner, lease_s, at.settings.attribution_max_attempts),
         second=second,

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, Table, select
 from gasp_core.grounding import AnswerGrounding, Exchange
 from worker.store import leases
 from worker.store.interactions import stored_exchanges
+from worker.store.repository import Repository, reads, writes
 from worker.store.tables import attribution_jobs, verdicts
 from worker.store.verdicts import write_attributions
 
@@ -17,7 +18,7 @@ _jobs = attribution_jobs.c
 
 
 @dataclass(frozen=True, slots=True)
-class AttributionJob(leases.Job):
+class AttributionJob(leases.LeasedJob):
     """A claimed job. ``threshold_id`` is the version the verdict was given under."""
 
     table: ClassVar[Table] = attribution_jobs
@@ -27,26 +28,41 @@ class AttributionJob(leases.Job):
     exchange: Exchange
 
 
-def claim_job(
-    connection: Connection, owner: str, scorer_id: int, *, lease_s: float, max_attempts: int
-) -> AttributionJob | None:
-    """Lease the scorer's job with the lowest priority value that is due, or return None.
+class AttributionJobs(Repository):
+    """The queue of verdicts that wait for leave-one-out."""
 
-    A job that has been started ``max_attempts`` times without an end (it may have killed its workers) fails for good.
-    """
-    candidates = select(_jobs.id).where(_jobs.scorer_id == scorer_id).order_by(_jobs.priority, _jobs.id)
-    claimed = leases.claim(
-        connection, attribution_jobs, candidates, owner=owner, lease_s=lease_s, max_attempts=max_attempts
-    )
-    return _load(connection, owner, claimed[0]) if claimed else None
+    @writes
+    def claim(
+        self, connection: Connection, owner: str, scorer_id: int, lease_s: float, max_attempts: int
+    ) -> AttributionJob | None:
+        """Lease the scorer's job with the lowest priority value that is due, or return None.
 
+        A job that has been started ``max_attempts`` times without an end (it may have killed its workers) fails for
+        good.
+        """
+        candidates = select(_jobs.id).where(_jobs.scorer_id == scorer_id).order_by(_jobs.priority, _jobs.id)
+        claimed = leases.claim(
+            connection, attribution_jobs, candidates, owner=owner, lease_s=lease_s, max_attempts=max_attempts
+        )
+        return _load(connection, owner, claimed[0]) if claimed else None
 
-def finish_job(connection: Connection, job: AttributionJob, grounding: AnswerGrounding) -> bool:
-    """Store the attributions and close the job. False, with nothing written, if the lease was lost."""
-    if not leases.finish(connection, job):
-        return False
-    write_attributions(connection, {job.verdict_id: grounding})
-    return True
+    @writes
+    def finish(self, connection: Connection, job: AttributionJob, grounding: AnswerGrounding) -> bool:
+        """Store the attributions and close the job. False, with nothing written, if the lease was lost."""
+        if not leases.finish(connection, job):
+            return False
+        write_attributions(connection, {job.verdict_id: grounding})
+        return True
+
+    @reads
+    def open_backlog(self, connection: Connection) -> leases.Backlog:
+        """How many jobs wait, run and have failed; quick, however many are done."""
+        return leases.open_backlog(connection, attribution_jobs)
+
+    @reads
+    def backlog(self, connection: Connection) -> leases.Backlog:
+        """How many jobs wait, run, have failed and are done."""
+        return leases.backlog(connection, attribution_jobs)
 
 
 def _load(connection: Connection, owner: str, claimed: Row[Any]) -> AttributionJob:

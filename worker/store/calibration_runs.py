@@ -8,8 +8,9 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, func, insert, select
 
+from worker.store.repository import Repository, reads, writes
 from worker.store.tables import calibration_runs
-from worker.store.thresholds import Proposal, Version, activate, add_version, lock, version_in_force
+from worker.store.threshold_versions import Proposal, Version, add_version, lock, put_in_force, version_in_force
 
 COUNTED_DAYS = 7
 OVERTAKEN = "overtaken"
@@ -36,33 +37,37 @@ class CalibrationRun:
     numbers: Mapping[str, float | int | str | None]
 
 
-def book(connection: Connection, run: CalibrationRun, proposal: Proposal | None) -> Version | None:
-    """Enter the run, and with a proposal (outcome new) add its version and put it in force; return that version.
+class CalibrationRuns(Repository):
+    """What each recalibration came to."""
 
-    If another version came into force since the labels were read, the proposal is not stored, and the run is entered
-    as refused for that reason (OVERTAKEN).
-    """
-    if proposal is None:
-        _enter(connection, run, run.outcome, run.reason, None)
-        return None
-    lock(connection)
-    present = version_in_force(connection, run.app, run.scorer_id)
-    if present is None or present.id != run.in_force_id:
-        _enter(connection, run, "refused", OVERTAKEN, None)
-        return None
-    added = add_version(connection, proposal)
-    _enter(connection, run, run.outcome, run.reason, added.id)
-    return activate(connection, added.id, _ACTIVATED_BY, "calibrated")
+    @writes
+    def book(self, connection: Connection, run: CalibrationRun, proposal: Proposal | None) -> Version | None:
+        """Enter the run, and with a proposal (outcome new) add its version and put it in force; return that version.
 
+        If another version came into force since the labels were read, the proposal is not stored, and the run is
+        entered as refused for that reason (OVERTAKEN).
+        """
+        if proposal is None:
+            _enter(connection, run, run.outcome, run.reason, None)
+            return None
+        lock(connection)
+        present = version_in_force(connection, run.app, run.scorer_id)
+        if present is None or present.id != run.in_force_id:
+            _enter(connection, run, "refused", OVERTAKEN, None)
+            return None
+        added = add_version(connection, proposal)
+        _enter(connection, run, run.outcome, run.reason, added.id)
+        return put_in_force(connection, added.id, _ACTIVATED_BY, "calibrated")
 
-def counts(connection: Connection) -> dict[tuple[str, str], int]:
-    """The runs of the last seven days by outcome and reason."""
-    found = (
-        select(_runs.outcome, _runs.reason, func.count().label("runs"))
-        .where(_runs.ran_at >= func.now() - timedelta(days=COUNTED_DAYS))
-        .group_by(_runs.outcome, _runs.reason)
-    )
-    return {(row.outcome, row.reason): row.runs for row in connection.execute(found)}
+    @reads
+    def counts(self, connection: Connection) -> dict[tuple[str, str], int]:
+        """The runs of the last seven days by outcome and reason."""
+        found = (
+            select(_runs.outcome, _runs.reason, func.count().label("runs"))
+            .where(_runs.ran_at >= func.now() - timedelta(days=COUNTED_DAYS))
+            .group_by(_runs.outcome, _runs.reason)
+        )
+        return {(row.outcome, row.reason): row.runs for row in connection.execute(found)}
 
 
 def _enter(connection: Connection, run: CalibrationRun, outcome: str, reason: str, threshold_id: int | None) -> None:

@@ -1,12 +1,12 @@
 """What the store raises.
 
     StoreError
-    ├── StoreUnavailable    passes by itself: back off and try the same again
-    │   ├── StoreConflict   another transaction was quicker; the store has tried again several times already
-    │   ├── StoreBusy       another session kept a table or row locked for longer than we wait
-    │   └── WeekMissing     the tables of the row's week are not there; the store has made those from now on already
-    ├── StoreNotReady       somebody must act: not migrated, no such database, no right, wrong password, bad URL
-    └── StoreRejected       the data can never be stored as it is
+    ├── StoreUnavailable       passes by itself: back off and try the same again
+    │   ├── StoreConflict      another transaction was quicker; the store has tried again several times already
+    │   ├── StoreBusy          another session kept a table or row locked for longer than we wait
+    │   └── PartitionMissing   the row's week has no partition; the store has made those from now on already
+    ├── StoreNotReady          somebody must act: not migrated, no such database, no right, wrong password, bad URL
+    └── StoreRejected          the data can never be stored as it is
 
 No message holds what users wrote or the password.
 """
@@ -34,7 +34,7 @@ class StoreBusy(StoreUnavailable):
     """Somebody else uses what was to be changed, and did not finish while we waited. Nothing was written."""
 
 
-class WeekMissing(StoreUnavailable):
+class PartitionMissing(StoreUnavailable):
     """No table takes rows of that time: the weeks were not made ahead, or retention has passed. Nothing was written."""
 
 

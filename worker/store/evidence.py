@@ -25,6 +25,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Text
 
 from worker.rules.calibration.labels import LabelledSentence, Population
+from worker.store.repository import Repository, reads
 from worker.store.tables import interactions, sentences, verdicts
 
 LABEL_DAYS = 365
@@ -33,7 +34,6 @@ TRAFFIC_DAYS = 28
 MAX_SENTENCES = 50_000
 # Of more answers a random share is read.
 MAX_ANSWERS = 10_000
-AT_WORK_DAYS = 7
 
 _SEED = 0
 _ONE_DAY = timedelta(days=1)
@@ -57,13 +57,44 @@ _consensus = table(
 ).c
 
 
-def scorers_at_work(connection: Connection) -> tuple[int, ...]:
-    """The ids of the scorers that gave a verdict in the last seven days."""
-    since = func.now() - timedelta(days=AT_WORK_DAYS)
-    # A time is indexed in the sentences' weeks only; the ids of verdicts rise with it.
-    first = select(func.min(sentences.c.verdict_id)).where(sentences.c.scored_at >= since).scalar_subquery()
-    found = select(verdicts.c.scorer_id).where(verdicts.c.id >= first).distinct().order_by(verdicts.c.scorer_id)
-    return tuple(connection.scalars(found))
+class Evidence(Repository):
+    """What the thresholds of one scorer identity are learned from."""
+
+    @reads
+    def labelled_sentences(self, connection: Connection, scorer_id: int) -> list[tuple[str, LabelledSentence]]:
+        """What people agreed on in the last year, with its app, newest first: at most 50,000 sentences."""
+        return labelled_sentences(connection, scorer_id)
+
+    @reads
+    def population(
+        self,
+        connection: Connection,
+        apps: Sequence[str],
+        scorer_id: int,
+        *,
+        until: datetime | None = None,
+        max_answers: int = MAX_ANSWERS,
+    ) -> Population:
+        """The scores of the apps' current answers that were stored in the 28 days before ``until`` (None: now).
+
+        Of more than ``max_answers`` answers a random share is read, of more than 50,000 sentences a random part is
+        kept.
+        """
+        end = datetime.now(UTC) if until is None else until
+        counted = select(func.count(), func.min(interactions.c.stored_at)).where(*_window(interactions, apps, end))
+        stored, first = connection.execute(counted).one()
+        share = min(1.0, max_answers / max(stored, 1))
+        rows = connection.execute(_scores(apps, scorer_id, end, share)).all()
+        answers = np.array([row.verdict_id for row in rows], dtype=np.int64)
+        scores = np.array([row.score for row in rows], dtype=np.float64)
+        names, places = np.unique(answers, return_inverse=True)
+        lowest = np.full(len(names), np.inf)
+        np.minimum.at(lowest, places, scores)
+        days = 1.0 if first is None else max(1.0, (end - first) / _ONE_DAY)
+        kept = scores
+        if len(scores) > MAX_SENTENCES:
+            kept = np.random.default_rng(_SEED).choice(scores, MAX_SENTENCES, replace=False)
+        return Population(kept, lowest, len(scores) / share / days)
 
 
 def labelled_sentences(
@@ -84,35 +115,6 @@ def labelled_sentences(
         )
         for row in connection.execute(newest)
     ]
-
-
-def population(
-    connection: Connection,
-    apps: Sequence[str],
-    scorer_id: int,
-    *,
-    until: datetime | None = None,
-    max_answers: int = MAX_ANSWERS,
-) -> Population:
-    """The scores of the apps' current answers that were stored in the 28 days before ``until`` (None: now).
-
-    Of more than ``max_answers`` answers a random share is read, of more than 50,000 sentences a random part is kept.
-    """
-    end = datetime.now(UTC) if until is None else until
-    counted = select(func.count(), func.min(interactions.c.stored_at)).where(*_window(interactions, apps, end))
-    stored, first = connection.execute(counted).one()
-    share = min(1.0, max_answers / max(stored, 1))
-    rows = connection.execute(_scores(apps, scorer_id, end, share)).all()
-    answers = np.array([row.verdict_id for row in rows], dtype=np.int64)
-    scores = np.array([row.score for row in rows], dtype=np.float64)
-    names, places = np.unique(answers, return_inverse=True)
-    lowest = np.full(len(names), np.inf)
-    np.minimum.at(lowest, places, scores)
-    days = 1.0 if first is None else max(1.0, (end - first) / _ONE_DAY)
-    kept = scores
-    if len(scores) > MAX_SENTENCES:
-        kept = np.random.default_rng(_SEED).choice(scores, MAX_SENTENCES, replace=False)
-    return Population(kept, lowest, len(scores) / share / days)
 
 
 def _own(scorer_id: int, days: int) -> Select[Any]:

@@ -12,13 +12,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from migrations.database_url import without_secrets
 from worker.store.errors import (
+    PartitionMissing,
     StoreBusy,
     StoreConflict,
     StoreError,
     StoreNotReady,
     StoreRejected,
     StoreUnavailable,
-    WeekMissing,
 )
 
 # Keys that two workers can fill at the same moment, and rows that retention can delete, without anyone being wrong.
@@ -132,7 +132,7 @@ def _from_driver(cause: psycopg.Error, url: URL) -> StoreError:
     if sqlstate == _CHECK_VIOLATION and constraint is None:
         # Every check of ours has a name; without one it is "no partition of relation found for row".
         message = f"no week takes the row: table {cause.diag.table_name}; gasp-worker run --roles jobs makes them ahead"
-        return WeekMissing(message, sqlstate=sqlstate)
+        return PartitionMissing(message, sqlstate=sqlstate)
     kind = _ERRORS_BY_SQLSTATE.get(sqlstate) or _ERRORS_BY_SQLSTATE.get(sqlstate[:2], StoreError)
     if kind is StoreRejected:
         named = f", constraint {constraint}" if constraint else ""

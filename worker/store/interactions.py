@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Select, Text, and_, bindparam, select, true, update
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Select, Text, and_, bindparam, func, select, true, update
 from sqlalchemy.sql.dml import ReturningInsert
 from sqlalchemy.sql.selectable import TableValuedAlias
 
 from gasp_core.grounding import Exchange, Passage
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
+from worker.store.repository import Repository, reads
 from worker.store.revisions import ContentKey, NewRevision, RevisionPlan, StoredRevision
 from worker.store.tables import interactions, passages, verdicts
 
@@ -38,14 +39,33 @@ _CONTENT_KEY = ("app", "interaction_id", "content_hash")
 _PASSAGE_COLUMNS = ("interaction_pk", "position", "passage_id", "text", "score", "metadata")
 
 
-def known(connection: Connection, scorer_id: int, keys: Sequence[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
-    """Those of the (app, interaction id, content hash in hexadecimal) that have a verdict of this scorer."""
-    rows = [(app, interaction_id, bytes.fromhex(content_hash)) for app, interaction_id, content_hash in keys]
-    return {
-        (row.app, row.interaction_id, row.content_hash.hex())
-        for part in parts(rows)
-        for row in connection.execute(_find_known(), {**arrays(_CONTENT_KEY, part), "scorer": scorer_id})
-    }
+class Interactions(Repository):
+    """What was logged, as far as it is asked about."""
+
+    @reads
+    def known(
+        self, connection: Connection, scorer_id: int, keys: Sequence[tuple[str, str, str]]
+    ) -> set[tuple[str, str, str]]:
+        """Those of the (app, interaction id, content hash in hexadecimal) that have a verdict of this scorer."""
+        rows = [(app, interaction_id, bytes.fromhex(content_hash)) for app, interaction_id, content_hash in keys]
+        return {
+            (row.app, row.interaction_id, row.content_hash.hex())
+            for part in parts(rows)
+            for row in connection.execute(_find_known(), {**arrays(_CONTENT_KEY, part), "scorer": scorer_id})
+        }
+
+    @reads
+    def apps(self, connection: Connection) -> list[str]:
+        """Every app that has interactions."""
+        return stored_apps(connection)
+
+
+def stored_apps(connection: Connection) -> list[str]:
+    """Every app that has interactions. Goes from app to app in the index, whatever their number of rows."""
+    first = select(func.min(interactions.c.app).label("app")).cte("apps", recursive=True)
+    following = select(func.min(interactions.c.app)).where(interactions.c.app > first.c.app).scalar_subquery()
+    found = first.union_all(select(following).where(first.c.app.is_not(None)))
+    return list(connection.scalars(select(found.c.app).where(found.c.app.is_not(None))))
 
 
 def stored_revisions(

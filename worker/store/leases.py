@@ -1,4 +1,4 @@
-"""Queues in tables: how a job is claimed, kept, given back and closed. Attribution and re-scoring jobs share this.
+"""Queues in tables: how a job is claimed, kept, given back and closed. All of them share this.
 
 ::
 
@@ -32,15 +32,21 @@ from sqlalchemy import (
     update,
 )
 
+from worker.store.repository import Repository, writes
+from worker.store.tables import attribution_jobs, outbox, rescore_jobs, second_opinions
+
 # Written into the statements: a plan that is made for any value cannot use the indexes that hold these states alone.
 WAITING: ColumnElement[str] = literal_column("'waiting'")
 RUNNING: ColumnElement[str] = literal_column("'running'")
+
+QUEUES = (attribution_jobs, rescore_jobs, outbox, second_opinions)
+"""The tables whose rows are leased."""
 
 _MAX_ERROR_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class LeasedJob:
     """A claimed row of ``table``. ``attempts`` counts this attempt."""
 
     table: ClassVar[Table]
@@ -58,6 +64,33 @@ class Backlog:
     running: int = 0
     failed: int = 0
     done: int = 0
+
+
+class Leases(Repository):
+    """What becomes of a lease, whatever the job."""
+
+    @writes
+    def retry(self, connection: Connection, job: LeasedJob, error: str, run_after_s: float) -> bool:
+        """Put the job back, to be tried again after ``run_after_s`` seconds. False if the lease was lost."""
+        return _leave(connection, job, state="waiting", run_after=_from_now(run_after_s), last_error=_cut(error))
+
+    @writes
+    def release(self, connection: Connection, job: LeasedJob) -> bool:
+        """Put the job back as if it had not been claimed: what kept it from being done has nothing to do with it.
+
+        False if the lease was lost.
+        """
+        return _leave(connection, job, state="waiting", attempts=job.attempts - 1)
+
+    @writes
+    def fail(self, connection: Connection, job: LeasedJob, error: str) -> bool:
+        """Record the final failure; ``error`` must hold no message text. False if the lease was lost."""
+        return fail(connection, job, error)
+
+    @writes
+    def reap(self, connection: Connection) -> int:
+        """Put jobs whose lease has run out back in their queues, with their attempts; return how many."""
+        return sum(reap(connection, table) for table in QUEUES)
 
 
 def claim(
@@ -98,25 +131,12 @@ def claim(
     return []
 
 
-def finish(connection: Connection, job: Job) -> bool:
+def finish(connection: Connection, job: LeasedJob) -> bool:
     """Close the job. False if the lease was lost; then nothing that belongs to the job may be written."""
     return _leave(connection, job, state="done", finished_at=func.now())
 
 
-def retry(connection: Connection, job: Job, error: str, run_after_s: float) -> bool:
-    """Put the job back for another attempt in ``run_after_s`` seconds at the earliest. False if the lease was lost."""
-    return _leave(connection, job, state="waiting", run_after=_from_now(run_after_s), last_error=_cut(error))
-
-
-def release(connection: Connection, job: Job) -> bool:
-    """Put the job back as if it had not been claimed: what kept it from being done has nothing to do with it.
-
-    False if the lease was lost.
-    """
-    return _leave(connection, job, state="waiting", attempts=job.attempts - 1)
-
-
-def fail(connection: Connection, job: Job, error: str) -> bool:
+def fail(connection: Connection, job: LeasedJob, error: str) -> bool:
     """Record the final failure. False if the lease was lost."""
     return _leave(connection, job, state="failed", finished_at=func.now(), last_error=_cut(error))
 
@@ -143,7 +163,7 @@ def open_backlog(connection: Connection, table: Table) -> Backlog:
     return _counted(connection, table, table.c.state != literal_column("'done'"))
 
 
-def is_ours(job: Job) -> ColumnElement[bool]:
+def is_ours(job: LeasedJob) -> ColumnElement[bool]:
     """Whether the row is leased by whoever claimed the job, in that attempt."""
     jobs = job.table.c
     return and_(
@@ -159,7 +179,7 @@ def _counted(connection: Connection, table: Table, wanted: ColumnElement[bool]) 
     return Backlog(**{row.state: row.jobs for row in connection.execute(counted)})
 
 
-def _leave(connection: Connection, job: Job, **values: object) -> bool:
+def _leave(connection: Connection, job: LeasedJob, **values: object) -> bool:
     """Give up the lease with a new state, if it is still ours."""
     leave = update(job.table).where(is_ours(job)).values(lease_owner=None, leased_until=None, **values)
     return connection.execute(leave).rowcount == 1

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 from sqlalchemy.sql.dml import ReturningInsert
 
 from worker.rules.settlement import Outcome, Settlement
 from worker.store.bulk import Values, arrays, insert_from_arrays, parts
+from worker.store.repository import Repository, reads
 from worker.store.tables import ledger
 
 DUPLICATE = "duplicate"
@@ -31,6 +32,16 @@ _COLUMNS = (
 
 Entry = tuple[Settlement, int, int | None, bool]
 """A settlement, its topic's incarnation, its interaction's primary key, and whether it turned out to be a duplicate."""
+
+
+class Ledger(Repository):
+    """What became of every offset."""
+
+    @reads
+    def counts(self, connection: Connection) -> dict[tuple[Outcome, str | None], int]:
+        """How many offsets are in the books, by outcome and reason."""
+        counted = select(ledger.c.outcome, ledger.c.reason, func.count()).group_by(ledger.c.outcome, ledger.c.reason)
+        return {(Outcome(outcome), reason): count for outcome, reason, count in connection.execute(counted)}
 
 
 def write_ledger(connection: Connection, entries: Sequence[Entry]) -> dict[tuple[Outcome, str | None], int]:

@@ -8,6 +8,7 @@ that has lost its partition without knowing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
@@ -16,6 +17,7 @@ from sqlalchemy.dialects import postgresql
 
 from worker.rules.claims import Claim, LossReason, LostOffsets, Position
 from worker.rules.settlement import Advance
+from worker.store.repository import Repository, reads, writes
 from worker.store.tables import offset_gaps, partition_offsets
 
 PartitionKey = tuple[str, int]
@@ -25,36 +27,75 @@ Stored = Row[int, int, int, str | None, str, int | None]
 _offsets = partition_offsets.c
 
 
-def positions(connection: Connection, topic: str) -> dict[int, int]:
-    """The next offset of each partition of the topic that has been started."""
-    found = select(_offsets.partition, _offsets.next_offset).where(_offsets.topic == topic)
-    return {row.partition: row.next_offset for row in connection.execute(found)}
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """How far a partition is. ``end_offset`` is the one seen at the last step, None if none was told."""
+
+    topic: str
+    partition: int
+    next_offset: int
+    end_offset: int | None
+    owner: str
+    generation: int
+    last_broker_time: datetime | None
+    updated_at: datetime
+
+    @property
+    def lag(self) -> int | None:
+        """Records that were not yet settled at the last step."""
+        return None if self.end_offset is None else max(self.end_offset - self.next_offset, 0)
 
 
-def claim_partition(connection: Connection, claim: Claim) -> Position | None:
-    """Make the claimant the owner; say where to go on. None if the owner is of a later generation of the group.
+class Offsets(Repository):
+    """How far each partition has been read, and by whom."""
 
-    Messages that are gone are skipped and entered as lost.
-    """
-    stored = _locked_row(connection, claim)
-    if stored.generation > claim.generation and stored.owner != claim.owner and not claim.insists:
-        return None
-    position = _position(stored, claim)
-    if position.lost is not None:
-        _enter_lost(connection, claim, stored.incarnation, position.lost)
-    taken = update(partition_offsets).where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
-    connection.execute(
-        taken.values(
-            next_offset=position.next_offset,
-            incarnation=position.incarnation,
-            topic_id=claim.topic_id or stored.topic_id,
-            owner=claim.owner,
-            generation=claim.generation,
-            end_offset=stored.end_offset if position.incarnation == stored.incarnation else None,
-            updated_at=func.now(),
+    @reads
+    def positions(self, connection: Connection, topic: str) -> dict[int, int]:
+        """The next offset of each partition of the topic that has been started."""
+        found = select(_offsets.partition, _offsets.next_offset).where(_offsets.topic == topic)
+        return {row.partition: row.next_offset for row in connection.execute(found)}
+
+    @reads
+    def statuses(self, connection: Connection) -> tuple[PartitionStatus, ...]:
+        """Every partition that has begun, by topic and number."""
+        names = (
+            "topic",
+            "partition",
+            "next_offset",
+            "end_offset",
+            "owner",
+            "generation",
+            "last_broker_time",
+            "updated_at",
         )
-    )
-    return position
+        found = select(*(partition_offsets.c[name] for name in names)).order_by("topic", "partition")
+        return tuple(PartitionStatus(**row._asdict()) for row in connection.execute(found))
+
+    @writes
+    def claim(self, connection: Connection, claim: Claim) -> Position | None:
+        """Make the claimant the owner; say where to go on. None if the owner is of a later generation of the group.
+
+        Messages that are gone are skipped and entered as lost.
+        """
+        stored = _locked_row(connection, claim)
+        if stored.generation > claim.generation and stored.owner != claim.owner and not claim.insists:
+            return None
+        position = _position(stored, claim)
+        if position.lost is not None:
+            _enter_lost(connection, claim, stored.incarnation, position.lost)
+        taken = update(partition_offsets).where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
+        connection.execute(
+            taken.values(
+                next_offset=position.next_offset,
+                incarnation=position.incarnation,
+                topic_id=claim.topic_id or stored.topic_id,
+                owner=claim.owner,
+                generation=claim.generation,
+                end_offset=stored.end_offset if position.incarnation == stored.incarnation else None,
+                updated_at=func.now(),
+            )
+        )
+        return position
 
 
 def advance_all(

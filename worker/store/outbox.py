@@ -26,6 +26,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from schemas.review_task import ReviewTask
 from worker.store import leases
+from worker.store.repository import Repository, reads, writes
 from worker.store.tables import attribution_jobs, outbox, review_tasks, verdicts
 from worker.store.task_contents import task_contents
 
@@ -44,7 +45,7 @@ class TopicEnds:
 
 
 @dataclass(frozen=True, slots=True)
-class OutboxEvent(leases.Job):
+class OutboxEvent(leases.LeasedJob):
     """A claimed event. ``task`` is None if the answer was deleted before it could be sent.
 
     ``sent_after`` is None until the event may have been sent to a topic; what was sent lies behind these ends.
@@ -58,7 +59,7 @@ class OutboxEvent(leases.Job):
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class LeaseRequest:
     """What a relay claims: at most ``limit`` events of one channel, for ``lease_s`` seconds.
 
     An event whose answer waits for attribution is left until that has ended or the task is ``wait_s`` seconds old.
@@ -72,59 +73,65 @@ class Take:
     wait_s: float
 
 
-def claim_events(connection: Connection, take: Take) -> tuple[OutboxEvent, ...]:
-    """Lease the oldest events that are due, with their tasks; none if none is due."""
-    candidates = select(_events.id).where(_events.channel == take.channel, ~_waits(take.wait_s)).order_by(_events.id)
-    claimed = leases.claim(
-        connection,
-        outbox,
-        candidates,
-        owner=take.owner,
-        lease_s=take.lease_s,
-        max_attempts=take.max_attempts,
-        limit=take.limit,
-    )
-    contents = task_contents(connection, [row.task_pk for row in claimed])
-    in_order = sorted(claimed, key=lambda row: int(row.id))
-    return tuple(_event(row, take.owner, contents.get(row.task_pk)) for row in in_order)
+class Outbox(Repository):
+    """What is still to be told about review tasks."""
 
-
-def note_sending(
-    connection: Connection, events: Sequence[OutboxEvent], ends: TopicEnds, lease_s: float
-) -> tuple[OutboxEvent, ...]:
-    """Note that the events are going to be sent behind ``ends`` and renew their leases; return those still leased.
-
-    What was noted at an earlier attempt stays.
-    """
-    if not events:
-        return ()
-    note = (
-        update(outbox)
-        .where(or_(*map(leases.is_ours, events)))
-        .values(
-            sent_after=func.coalesce(_events.sent_after, literal(_noted(ends), JSONB)),
-            leased_until=func.now() + timedelta(seconds=lease_s),
+    @writes
+    def claim(self, connection: Connection, wanted: LeaseRequest) -> tuple[OutboxEvent, ...]:
+        """Lease the oldest events that are due, with their tasks; none if none is due."""
+        candidates = (
+            select(_events.id).where(_events.channel == wanted.channel, ~_waits(wanted.wait_s)).order_by(_events.id)
         )
-        .returning(_events.id)
-    )
-    ours = set(connection.scalars(note))
-    return tuple(event for event in events if event.id in ours)
+        claimed = leases.claim(
+            connection,
+            outbox,
+            candidates,
+            owner=wanted.owner,
+            lease_s=wanted.lease_s,
+            max_attempts=wanted.max_attempts,
+            limit=wanted.limit,
+        )
+        contents = task_contents(connection, [row.task_pk for row in claimed])
+        in_order = sorted(claimed, key=lambda row: int(row.id))
+        return tuple(_event(row, wanted.owner, contents.get(row.task_pk)) for row in in_order)
 
+    @writes
+    def note_sending(
+        self, connection: Connection, events: Sequence[OutboxEvent], ends: TopicEnds, lease_s: float
+    ) -> tuple[OutboxEvent, ...]:
+        """Note that the events are going to be sent behind ``ends`` and renew their leases; return those still leased.
 
-def finish_events(connection: Connection, events: Sequence[OutboxEvent]) -> int:
-    """Close the events; return how many were still leased."""
-    return sum(leases.finish(connection, event) for event in events)
+        What was noted at an earlier attempt stays.
+        """
+        if not events:
+            return ()
+        note = (
+            update(outbox)
+            .where(or_(*map(leases.is_ours, events)))
+            .values(
+                sent_after=func.coalesce(_events.sent_after, literal(_noted(ends), JSONB)),
+                leased_until=func.now() + timedelta(seconds=lease_s),
+            )
+            .returning(_events.id)
+        )
+        ours = set(connection.scalars(note))
+        return tuple(event for event in events if event.id in ours)
 
+    @writes
+    def finish(self, connection: Connection, events: Sequence[OutboxEvent]) -> int:
+        """Close the events; return how many were still leased."""
+        return sum(leases.finish(connection, event) for event in events)
 
-def open_backlogs(connection: Connection) -> dict[str, leases.Backlog]:
-    """How many events of each channel wait, run and have failed; quick, however many are done. ``done`` is 0."""
-    # A literal, so that PostgreSQL sees that the index's condition is met.
-    is_open = _events.state != literal_column("'done'")
-    counted = select(_events.channel, _events.state, func.count().label("events"))
-    states: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in connection.execute(counted.where(is_open).group_by(_events.channel, _events.state)):
-        states[row.channel][row.state] = row.events
-    return {channel: leases.Backlog(**counts) for channel, counts in states.items()}
+    @reads
+    def open_backlogs(self, connection: Connection) -> dict[str, leases.Backlog]:
+        """How many events of each channel wait, run and have failed; quick, however many are done. ``done`` is 0."""
+        # A literal, so that PostgreSQL sees that the index's condition is met.
+        is_open = _events.state != literal_column("'done'")
+        counted = select(_events.channel, _events.state, func.count().label("events"))
+        states: dict[str, dict[str, int]] = defaultdict(dict)
+        for row in connection.execute(counted.where(is_open).group_by(_events.channel, _events.state)):
+            states[row.channel][row.state] = row.events
+        return {channel: leases.Backlog(**counts) for channel, counts in states.items()}
 
 
 def _waits(wait_s: float) -> ColumnElement[bool]:

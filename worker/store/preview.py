@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select
 
+from worker.store.repository import Repository, reads
 from worker.store.tables import interactions, sentences, thresholds, verdicts
 
 DAYS = 7
@@ -43,38 +44,42 @@ class Preview:
     sample: tuple[ChangedSentence, ...]
 
 
-def preview(connection: Connection, app: str | None, scorer_id: int, flag_below: float) -> Preview:
-    """Count what a bound would change for the app; None: for every app without a version of its own in force.
+class Previews(Repository):
+    """What a threshold would change, before it is in force."""
 
-    Compares with the flags as they were stored, whatever version gave them.
-    """
-    lower = _found.score < flag_below
-    counts = _last_week(
-        app,
-        scorer_id,
-        func.count(),
-        func.count().filter(_found.flagged),
-        func.count().filter(~_found.flagged, lower),
-        func.count().filter(_found.flagged, ~lower),
-    )
-    sample = (
-        _last_week(
+    @reads
+    def flagging_below(self, connection: Connection, app: str | None, scorer_id: int, flag_below: float) -> Preview:
+        """Count what a bound would change for the app; None: for every app without a version of its own in force.
+
+        Compares with the flags as they were stored, whatever version gave them.
+        """
+        lower = _found.score < flag_below
+        counts = _last_week(
             app,
             scorer_id,
-            _logged.app,
-            _logged.interaction_id,
-            _found.sentence_index,
-            _found.score,
-            _found.flagged,
-            func.substr(_logged.answer, _found.start_char + 1, _found.end_char - _found.start_char),
+            func.count(),
+            func.count().filter(_found.flagged),
+            func.count().filter(~_found.flagged, lower),
+            func.count().filter(_found.flagged, ~lower),
         )
-        .where(_found.flagged != lower)
-        .order_by(func.hashint8(_found.verdict_id), _found.verdict_id, _found.sentence_index)
-        .limit(SAMPLE_SENTENCES)
-    )
-    changed = tuple(ChangedSentence(*row) for row in connection.execute(sample))
-    n_sentences, flagged, newly_flagged, no_longer_flagged = connection.execute(counts).one()
-    return Preview(n_sentences, flagged, newly_flagged, no_longer_flagged, changed)
+        sample = (
+            _last_week(
+                app,
+                scorer_id,
+                _logged.app,
+                _logged.interaction_id,
+                _found.sentence_index,
+                _found.score,
+                _found.flagged,
+                func.substr(_logged.answer, _found.start_char + 1, _found.end_char - _found.start_char),
+            )
+            .where(_found.flagged != lower)
+            .order_by(func.hashint8(_found.verdict_id), _found.verdict_id, _found.sentence_index)
+            .limit(SAMPLE_SENTENCES)
+        )
+        changed = tuple(ChangedSentence(*row) for row in connection.execute(sample))
+        n_sentences, flagged, newly_flagged, no_longer_flagged = connection.execute(counts).one()
+        return Preview(n_sentences, flagged, newly_flagged, no_longer_flagged, changed)
 
 
 def _last_week(app: str | None, scorer_id: int, *wanted: ColumnElement[Any]) -> Select[Any]:

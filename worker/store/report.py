@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,16 +9,17 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, TableClause, and_, column, func, or_, select, table, text
 
 from worker.rules.calibration.labels import Floats, LabelledSentence
-from worker.store import evidence
-from worker.store.queue_days import Day, queue_days
-from worker.store.tables import interactions, sentences, verdicts
+from worker.store.evidence import labelled_sentences
+from worker.store.queue_days import queue_days
+from worker.store.report_contents import Change, Found, Lowest, ReviewerAgreement, Run, Subject, Totals
+from worker.store.repository import Repository, reads
+from worker.store.tables import INTERACTION_TIME, interactions, sentences, verdicts
 
 LOWEST_SENTENCES = 10
 # Of more answers the scores of a share are read, chosen by their ids.
 MAX_ANSWERS = 20_000
 
 _HASHES = 2**20
-_time = func.coalesce(interactions.c.occurred_at, interactions.c.received_at, interactions.c.stored_at)
 
 
 def _view(name: str, *columns: str) -> TableClause:
@@ -70,125 +70,24 @@ _flagged = _view("v_flagged_sentences", *_LOWEST, "app", "scorer_id", "interacti
 _agreement = _view("v_reviewer_agreement", "app", "reviewer_a", "reviewer_b", "sentences", "alpha")
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The app, the scorer, and the period: by the time of the answers, from ``since`` to before ``until``."""
+class Reports(Repository):
+    """What reports show."""
 
-    app: str
-    scorer_id: int
-    since: datetime
-    until: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """Current answers of the period and their sentences."""
-
-    answers: int
-    answers_skipped: int
-    sentences: int
-    sentences_scored: int
-    sentences_flagged: int
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A version came into force, at a time until which another did (None: it still is). Bounds in nats."""
-
-    time: datetime
-    until: datetime | None
-    threshold_version: str
-    flag_below: float
-    attribute_below: float
-    learned_from: str
-    reason: str
-    activated_by: str
-    note: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A recalibration and what it found; shares in [0, 1], None where there was nothing to tell them from."""
-
-    time: datetime
-    outcome: str
-    reason: str
-    in_force: str
-    threshold_version: str | None
-    n_labels: int | None
-    n_unsupported: int | None
-    recall: float | None
-    recall_low: float | None
-    recall_high: float | None
-    precision: float | None
-    precision_low: float | None
-    precision_high: float | None
-    psi: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Lowest:
-    """A flagged sentence with its score in nats. The texts are the user's: never log them."""
-
-    time: datetime
-    interaction_id: str
-    sentence_index: int
-    score: float
-    unsupported_probability: float | None
-    text: str
-    question: str
-    supporting_passage_id: str | None
-    supporting_passage_text: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Krippendorff's alpha of the app's reviewers (1 agree, 0 as chance would) over so many sentences."""
-
-    sentences: int
-    alpha: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Everything that a report shows. ``scores`` are in nats; labels are those of the period."""
-
-    totals: Totals
-    scores: Floats
-    labels: tuple[LabelledSentence, ...]
-    days: tuple[Day, ...]
-    changes: tuple[Change, ...]
-    runs: tuple[Run, ...]
-    lowest: tuple[Lowest, ...]
-    agreement: Agreement | None
-
-
-def newest_scorer(connection: Connection, app: str) -> int | None:
-    """The scorer that gave the app's newest answer its last verdict; None if the app has none."""
-    newest = select(interactions.c.id).where(interactions.c.app == app).order_by(_time.desc()).limit(1)
-    found = (
-        select(verdicts.c.scorer_id)
-        .where(verdicts.c.interaction_pk == newest.scalar_subquery())
-        .order_by(verdicts.c.scored_at.desc(), verdicts.c.id.desc())
-        .limit(1)
-    )
-    return connection.execute(found).scalar_one_or_none()
-
-
-def read(connection: Connection, subject: Subject) -> Found:
-    """Read it all, in the state of one moment."""
-    connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-    totals = _totals(connection, subject)
-    return Found(
-        totals=totals,
-        scores=_scores(connection, subject, totals.answers),
-        labels=_labelled(connection, subject),
-        days=queue_days(connection, subject.app, subject.scorer_id, subject.since, subject.until),
-        changes=_changes(connection, subject),
-        runs=_calibrations(connection, subject),
-        lowest=_lowest(connection, subject),
-        agreement=_agreed(connection, subject.app),
-    )
+    @reads
+    def read(self, connection: Connection, subject: Subject) -> Found:
+        """Read it all, in the state of one moment."""
+        connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+        totals = _totals(connection, subject)
+        return Found(
+            totals=totals,
+            scores=_scores(connection, subject, totals.answers),
+            labels=_labelled(connection, subject),
+            days=queue_days(connection, subject.app, subject.scorer_id, subject.since, subject.until),
+            changes=_changes(connection, subject),
+            runs=_calibrations(connection, subject),
+            lowest=_lowest(connection, subject),
+            agreement=_agreed(connection, subject.app),
+        )
 
 
 def _answers(subject: Subject, *wanted: ColumnElement[Any]) -> Select[Any]:
@@ -197,7 +96,7 @@ def _answers(subject: Subject, *wanted: ColumnElement[Any]) -> Select[Any]:
         select(*wanted)
         .select_from(interactions.join(verdicts, judged))
         .where(interactions.c.app == subject.app, interactions.c.is_current)
-        .where(_time >= subject.since, _time < subject.until)
+        .where(subject.since <= INTERACTION_TIME, subject.until > INTERACTION_TIME)
     )
 
 
@@ -230,7 +129,7 @@ def _labelled(connection: Connection, subject: Subject) -> tuple[LabelledSentenc
     first, last = subject.since.timestamp(), subject.until.timestamp()
     return tuple(
         label
-        for app, label in evidence.labelled_sentences(connection, subject.scorer_id, days=days)
+        for app, label in labelled_sentences(connection, subject.scorer_id, days=days)
         if app == subject.app and first <= label.labelled_at < last
     )
 
@@ -273,9 +172,9 @@ def _lowest(connection: Connection, subject: Subject) -> tuple[Lowest, ...]:
     return tuple(Lowest(*row) for row in connection.execute(found))
 
 
-def _agreed(connection: Connection, app: str) -> Agreement | None:
+def _agreed(connection: Connection, app: str) -> ReviewerAgreement | None:
     found = select(_agreement.c.sentences, _agreement.c.alpha).where(
         _agreement.c.app == app, _agreement.c.reviewer_a.is_(None)
     )
     row = connection.execute(found).one_or_none()
-    return None if row is None else Agreement(*row)
+    return None if row is None else ReviewerAgreement(*row)

@@ -5,7 +5,7 @@ A task outlives its answer, for the sake of its labels; it holds no word of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -15,11 +15,14 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, any_, func, litera
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.dml import ReturningInsert
 
+from schemas.review_task import ReviewTask
 from worker.rules.selection import Selection
 from worker.store import leases
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts
+from worker.store.repository import Repository, reads
 from worker.store.revisions import Judged
 from worker.store.tables import interactions, outbox, review_sentences, review_tasks
+from worker.store.task_contents import TaskFilter, count_tasks, task_page
 
 REMOVED = "the answer was removed by retention"
 
@@ -63,6 +66,28 @@ class AskedAnswer:
     revision: int
     judged: Judged
     selection: Selection
+
+
+class ReviewTasks(Repository):
+    """The tasks with what they show to people."""
+
+    @reads
+    def count(self, connection: Connection, wanted: TaskFilter) -> int:
+        """How many review tasks there are."""
+        return count_tasks(connection, wanted)
+
+    def all(self, wanted: TaskFilter, *, page: int = 50) -> Iterator[ReviewTask]:
+        """The tasks in the order of creation, without those whose answer was deleted. Each page is a transaction."""
+        after: int | None = 0
+        while after is not None:
+            after, tasks = self._page(wanted, after, page)
+            yield from tasks
+
+    @reads
+    def _page(
+        self, connection: Connection, wanted: TaskFilter, after: int, limit: int
+    ) -> tuple[int | None, list[ReviewTask]]:
+        return task_page(connection, wanted, after, limit)
 
 
 def write_tasks(connection: Connection, scorer_id: int, asked: Sequence[AskedAnswer]) -> None:

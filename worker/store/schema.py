@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from migrations.upgrade import head_revision
 from worker.errors import WorkerError
-from worker.store.store import Store
+from worker.store.server import Server
 
 
-def require_current_schema(store: Store) -> None:
+def require_current_schema(server: Server) -> None:
     """Raise WorkerError unless the database is at the revision that this version was written for."""
-    found, wanted = store.schema_revision() or "none", head_revision() or "none"
+    found, wanted = server.schema_revision() or "none", head_revision() or "none"
     if found != wanted:
         raise WorkerError(f"the database is at revision {found}, this version needs {wanted}: {_remedy(found, wanted)}")
 

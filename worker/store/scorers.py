@@ -1,16 +1,19 @@
-"""Scorer identities, one row each, and how a person names one."""
+"""Scorer identities, one row each: which there are, which are at work, and how a person names one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from gasp_core.identity import ScorerIdentity
 from worker.errors import WorkerError
-from worker.store.tables import scorers
+from worker.store.repository import Repository, reads, writes
+from worker.store.tables import INTERACTION_TIME, interactions, scorers, sentences, verdicts
+
+AT_WORK_DAYS = 7
 
 _IDENTITY = ("model", "revision", "dtype", "template", "method")
 
@@ -24,22 +27,47 @@ class KnownScorer:
     registered_at: datetime
 
 
-def register_scorer(connection: Connection, identity: ScorerIdentity) -> int:
-    """The id of the identity's row, which is made if it is missing."""
-    values = {name: getattr(identity, name) for name in _IDENTITY}
-    same = (scorers.c[name] == value for name, value in values.items())
-    known: int | None = connection.scalar(select(scorers.c.id).where(*same))
-    if known is not None:
-        return known
-    # Without ON CONFLICT: a worker that is a moment too late runs this again, and then finds the row.
-    added = insert(scorers).values(**values, label=identity.label).returning(scorers.c.id)
-    return int(connection.execute(added).scalar_one())
+class Scorers(Repository):
+    """The scorer identities of this database."""
 
+    @writes
+    def register(self, connection: Connection, identity: ScorerIdentity) -> int:
+        """The id of the identity's row, which is made if it is missing."""
+        values = {name: getattr(identity, name) for name in _IDENTITY}
+        same = (scorers.c[name] == value for name, value in values.items())
+        known: int | None = connection.scalar(select(scorers.c.id).where(*same))
+        if known is not None:
+            return known
+        # Without ON CONFLICT: a worker that is a moment too late runs this again, and then finds the row.
+        added = insert(scorers).values(**values, label=identity.label).returning(scorers.c.id)
+        return int(connection.execute(added).scalar_one())
 
-def known_scorers(connection: Connection) -> tuple[KnownScorer, ...]:
-    """Every scorer identity, in the order of registration."""
-    found = select(scorers.c.id, scorers.c.label, scorers.c.created_at).order_by(scorers.c.id)
-    return tuple(KnownScorer(*row) for row in connection.execute(found))
+    @reads
+    def known(self, connection: Connection) -> tuple[KnownScorer, ...]:
+        """Every scorer identity that a worker has run with, in the order of registration."""
+        found = select(scorers.c.id, scorers.c.label, scorers.c.created_at).order_by(scorers.c.id)
+        return tuple(KnownScorer(*row) for row in connection.execute(found))
+
+    @reads
+    def at_work(self, connection: Connection) -> tuple[int, ...]:
+        """The ids of the scorers that gave a verdict in the last seven days."""
+        since = func.now() - timedelta(days=AT_WORK_DAYS)
+        # A time is indexed in the sentences' weeks only; the ids of verdicts rise with it.
+        first = select(func.min(sentences.c.verdict_id)).where(sentences.c.scored_at >= since).scalar_subquery()
+        found = select(verdicts.c.scorer_id).where(verdicts.c.id >= first).distinct().order_by(verdicts.c.scorer_id)
+        return tuple(connection.scalars(found))
+
+    @reads
+    def newest_of(self, connection: Connection, app: str) -> int | None:
+        """The scorer that gave the app's newest answer its last verdict; None if the app has none."""
+        newest = select(interactions.c.id).where(interactions.c.app == app).order_by(INTERACTION_TIME.desc()).limit(1)
+        found = (
+            select(verdicts.c.scorer_id)
+            .where(verdicts.c.interaction_pk == newest.scalar_subquery())
+            .order_by(verdicts.c.scored_at.desc(), verdicts.c.id.desc())
+            .limit(1)
+        )
+        return connection.execute(found).scalar_one_or_none()
 
 
 def choose_scorer(known: Sequence[KnownScorer], wanted: str) -> KnownScorer:

@@ -106,14 +106,15 @@ interactions = Table(
     UniqueConstraint("id", "stored_at", name="uq_interactions_id_stored_at"),
     Index(None, "app", "stored_at"),
 )
-_time = func.coalesce(interactions.c.occurred_at, interactions.c.received_at, interactions.c.stored_at)
-Index("ix_interactions_app_time", interactions.c.app, _time)
-Index("ix_interactions_time", _time)
+INTERACTION_TIME = func.coalesce(interactions.c.occurred_at, interactions.c.received_at, interactions.c.stored_at)
+"""The time of an interaction as the views show it; there is an index on it."""
+Index("ix_interactions_app_time", interactions.c.app, INTERACTION_TIME)
+Index("ix_interactions_time", INTERACTION_TIME)
 # The views of rates are looked up by their buckets, which they reckon in just these words.
 for _name, _width in (("5m", "00:05:00"), ("1d", "1 day")):
     Index(
         f"ix_interactions_time_{_name}",
-        func.date_bin(text(f"'{_width}'::interval"), _time, text("to_timestamp(0)")),
+        func.date_bin(text(f"'{_width}'::interval"), INTERACTION_TIME, text("to_timestamp(0)")),
     )
 Index(
     "uq_interactions_current",

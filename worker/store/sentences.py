@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from sqlalchemy import Connection, column, select, table
+from sqlalchemy import column, select, table
+
+from worker.store.repository import Repository
 
 _ROWS_PER_FETCH = 500
 
@@ -54,25 +56,32 @@ _COLUMNS = tuple(field.name for field in fields(SentenceRow))
 _view = table("v_sentences", *(column(name) for name in _COLUMNS))
 
 
-def sentence_rows(
-    connection: Connection,
-    *,
-    app: str | None = None,
-    interaction_ids: Collection[str] | None = None,
-    scorer_id: int | None = None,
-) -> Iterator[SentenceRow]:
-    """The sentences in the order in which their answers were stored; a condition left out selects everything.
+class Sentences(Repository):
+    """The verdicts, read back."""
 
-    Rows arrive in portions while they are taken, so any number of them needs little memory.
-    """
-    found = select(*_view.c)
-    if app is not None:
-        found = found.where(_view.c.app == app)
-    if interaction_ids is not None:
-        found = found.where(_view.c.interaction_id.in_(list(interaction_ids)))
-    if scorer_id is not None:
-        found = found.where(_view.c.scorer_id == scorer_id)
-    found = found.order_by(_view.c.interaction_pk, _view.c.scorer_id, _view.c.sentence_index)
-    with connection.execution_options(yield_per=_ROWS_PER_FETCH).execute(found) as streamed:
-        for row in streamed:
-            yield SentenceRow(*row)
+    def rows(
+        self,
+        *,
+        app: str | None = None,
+        interaction_ids: Collection[str] | None = None,
+        scorer_id: int | None = None,
+    ) -> Iterator[SentenceRow]:
+        """The sentences in the order in which their answers were stored; a condition left out selects everything.
+
+        Rows arrive in portions while they are taken, so any number of them needs little memory. Holds a connection
+        until the iterator is exhausted or closed.
+        """
+        found = select(*_view.c)
+        if app is not None:
+            found = found.where(_view.c.app == app)
+        if interaction_ids is not None:
+            found = found.where(_view.c.interaction_id.in_(list(interaction_ids)))
+        if scorer_id is not None:
+            found = found.where(_view.c.scorer_id == scorer_id)
+        found = found.order_by(_view.c.interaction_pk, _view.c.scorer_id, _view.c.sentence_index)
+        with (
+            self.database.read() as connection,
+            connection.execution_options(yield_per=_ROWS_PER_FETCH).execute(found) as streamed,
+        ):
+            for row in streamed:
+                yield SentenceRow(*row)

@@ -33,17 +33,16 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from gasp_core.grounding import Exchange
 from worker.store import leases
 from worker.store.interactions import stored_exchanges
+from worker.store.repository import Repository, reads, writes
 from worker.store.revisions import Judged
-from worker.store.tables import interactions, rescore_jobs, verdicts
+from worker.store.tables import INTERACTION_TIME, interactions, rescore_jobs, verdicts
 from worker.store.verdicts import write_verdicts
 
 _OPEN = ("waiting", "running")
 
 _jobs = rescore_jobs.c
 _logged = interactions.c
-# As the views show it; there is an index on it.
-_time = func.coalesce(_logged.occurred_at, _logged.received_at, _logged.stored_at)
-_NEWEST_FIRST = (_time.desc(), _logged.id.desc())
+_NEWEST_FIRST = (INTERACTION_TIME.desc(), _logged.id.desc())
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HistoryCursor:
     """How far back a walk through history has come: the time and primary key of the last interaction."""
 
     time: datetime
@@ -70,11 +69,11 @@ class Portion:
     queued: int
     judged: int
     queued_before: int
-    end: Place | None
+    end: HistoryCursor | None
 
 
 @dataclass(frozen=True, slots=True)
-class RescoreJob(leases.Job):
+class RescoreJob(leases.LeasedJob):
     """A claimed job."""
 
     table: ClassVar[Table] = rescore_jobs
@@ -84,73 +83,90 @@ class RescoreJob(leases.Job):
     exchange: Exchange
 
 
-def queue_portion(
-    connection: Connection, scorer_id: int, history: History, before: Place | None, *, limit: int, only_count: bool
-) -> Portion:
-    """Queue those of the next ``limit`` interactions that lack the scorer's verdict, newest first.
+class RescoreJobs(Repository):
+    """The queue of interactions that wait for another scorer's verdict."""
 
-    A job that has failed is queued again, with new attempts. ``only_count`` writes nothing.
-    """
-    found = connection.execute(_step(scorer_id, history, before, limit)).all()
-    lacking = [row.id for row in found if not row.has_verdict and not row.is_queued]
-    queued = len(lacking) if only_count else _enqueue(connection, scorer_id, lacking)
-    judged = sum(row.has_verdict for row in found)
-    end = Place(found[-1].time, found[-1].id) if len(found) == limit else None
-    return Portion(queued, judged, len(found) - judged - queued, end)
+    @writes
+    def queue(
+        self,
+        connection: Connection,
+        scorer_id: int,
+        history: History,
+        before: HistoryCursor | None,
+        *,
+        limit: int,
+        only_count: bool = False,
+    ) -> Portion:
+        """Queue those of the next ``limit`` interactions that lack the scorer's verdict, newest first.
+
+        A job that has failed is queued again, with new attempts. ``only_count`` writes nothing.
+        """
+        found = connection.execute(_step(scorer_id, history, before, limit)).all()
+        lacking = [row.id for row in found if not row.has_verdict and not row.is_queued]
+        queued = len(lacking) if only_count else _enqueue(connection, scorer_id, lacking)
+        judged = sum(row.has_verdict for row in found)
+        end = HistoryCursor(found[-1].time, found[-1].id) if len(found) == limit else None
+        return Portion(queued, judged, len(found) - judged - queued, end)
+
+    @writes
+    def cancel(self, connection: Connection, scorer_id: int, *, limit: int) -> int:
+        """Take back at most ``limit`` of the scorer's waiting jobs; return how many it were."""
+        waiting = select(_jobs.id).where(_jobs.scorer_id == scorer_id, _jobs.state == leases.WAITING).limit(limit)
+        taken = waiting.with_for_update(skip_locked=True).cte("taken")
+        return connection.execute(delete(rescore_jobs).where(_jobs.id == taken.c.id)).rowcount
+
+    @writes
+    def claim(
+        self, connection: Connection, owner: str, scorer_id: int, *, limit: int, lease_s: float, max_attempts: int
+    ) -> tuple[RescoreJob, ...]:
+        """Lease the scorer's next ``limit`` jobs in the order of queueing; none if none is due.
+
+        A job that was tried before comes after the fresh ones and alone, so that one that ends its worker takes no
+        other with it. A job that is not wanted any more, because its interaction has the verdict or a newer revision,
+        is closed; one that was started ``max_attempts`` times without an end is failed.
+        """
+        mine = select(_jobs.id).where(_jobs.scorer_id == scorer_id).order_by(_jobs.id)
+        terms: dict[str, Any] = {"owner": owner, "lease_s": lease_s, "max_attempts": max_attempts}
+        for candidates, most in ((mine.where(_jobs.attempts == 0), limit), (mine.where(_jobs.attempts > 0), 1)):
+            while claimed := leases.claim(connection, rescore_jobs, candidates, **terms, limit=most):
+                if jobs := _load_wanted(connection, owner, scorer_id, claimed):
+                    return jobs
+        return ()
+
+    @writes
+    def finish(self, connection: Connection, scorer_id: int, judged: Sequence[tuple[RescoreJob, Judged]]) -> int:
+        """Store the verdicts and close the jobs; return how many verdicts were stored.
+
+        Nothing is written for a job whose lease was lost or whose interaction is gone. A verdict that is there already
+        stays. Raises StoreConflict if another transaction stores one of them at this moment.
+        """
+        in_order = sorted(judged, key=lambda item: item[0].id)
+        ours = {job.interaction_pk: found for job, found in in_order if leases.finish(connection, job)}
+        lacking = ours.keys() - _judged_already(connection, scorer_id, ours)
+        write_verdicts(connection, scorer_id, {interaction_pk: ours[interaction_pk] for interaction_pk in lacking})
+        return len(lacking)
+
+    @reads
+    def backlog(self, connection: Connection) -> leases.Backlog:
+        """How many jobs wait, run, have failed and are done."""
+        return leases.backlog(connection, rescore_jobs)
 
 
-def cancel_portion(connection: Connection, scorer_id: int, *, limit: int) -> int:
-    """Take back at most ``limit`` of the scorer's waiting jobs; return how many it were."""
-    waiting = select(_jobs.id).where(_jobs.scorer_id == scorer_id, _jobs.state == leases.WAITING).limit(limit)
-    taken = waiting.with_for_update(skip_locked=True).cte("taken")
-    return connection.execute(delete(rescore_jobs).where(_jobs.id == taken.c.id)).rowcount
-
-
-def claim_jobs(
-    connection: Connection, owner: str, scorer_id: int, *, limit: int, lease_s: float, max_attempts: int
-) -> tuple[RescoreJob, ...]:
-    """Lease the scorer's next ``limit`` jobs in the order of queueing; none if none is due.
-
-    A job that was tried before comes after the fresh ones and alone, so that one that ends its worker takes no other
-    with it. A job that is not wanted any more, because its interaction has the verdict or a newer revision, is closed.
-    """
-    mine = select(_jobs.id).where(_jobs.scorer_id == scorer_id).order_by(_jobs.id)
-    terms: dict[str, Any] = {"owner": owner, "lease_s": lease_s, "max_attempts": max_attempts}
-    for candidates, most in ((mine.where(_jobs.attempts == 0), limit), (mine.where(_jobs.attempts > 0), 1)):
-        while claimed := leases.claim(connection, rescore_jobs, candidates, **terms, limit=most):
-            if jobs := _load_wanted(connection, owner, scorer_id, claimed):
-                return jobs
-    return ()
-
-
-def finish_jobs(connection: Connection, scorer_id: int, judged: Sequence[tuple[RescoreJob, Judged]]) -> int:
-    """Store the verdicts and close the jobs; return how many verdicts were stored.
-
-    Nothing is written for a job whose lease was lost or whose interaction is gone. A verdict that is there already
-    stays. Raises StoreConflict if another transaction stores one of them at this moment.
-    """
-    in_order = sorted(judged, key=lambda item: item[0].id)
-    ours = {job.interaction_pk: found for job, found in in_order if leases.finish(connection, job)}
-    lacking = ours.keys() - _judged_already(connection, scorer_id, ours)
-    write_verdicts(connection, scorer_id, {interaction_pk: ours[interaction_pk] for interaction_pk in lacking})
-    return len(lacking)
-
-
-def _step(scorer_id: int, history: History, before: Place | None, limit: int) -> Select[Any]:
+def _step(scorer_id: int, history: History, before: HistoryCursor | None, limit: int) -> Select[Any]:
     """The next interactions, newest first, and what each has already."""
     queued = and_(_jobs.interaction_pk == _logged.id, _jobs.scorer_id == scorer_id, _jobs.state.in_(_OPEN))
     step = select(
         _logged.id,
-        _time.label("time"),
+        INTERACTION_TIME.label("time"),
         _has_verdict(scorer_id).label("has_verdict"),
         exists().where(queued).label("is_queued"),
-    ).where(_logged.is_current, _time >= history.since)
+    ).where(_logged.is_current, history.since <= INTERACTION_TIME)
     if history.until is not None:
-        step = step.where(_time < history.until)
+        step = step.where(history.until > INTERACTION_TIME)
     if history.app is not None:
         step = step.where(_logged.app == history.app)
     if before is not None:
-        step = step.where(tuple_(_time, _logged.id) < tuple_(before.time, before.interaction_pk))
+        step = step.where(tuple_(INTERACTION_TIME, _logged.id) < tuple_(before.time, before.interaction_pk))
     return step.order_by(*_NEWEST_FIRST).limit(limit)
 
 

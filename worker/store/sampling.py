@@ -33,6 +33,7 @@ from worker.rules.policy import DEFAULT_POLICY
 from worker.rules.selection import Reason
 from worker.store.bulk import arrays, unrolled
 from worker.store.policies import POLICY_COLUMNS, policy_of
+from worker.store.repository import Repository, reads, writes
 from worker.store.tables import (
     interactions,
     review_paces,
@@ -57,52 +58,58 @@ class Traffic:
     sentences_a_day: float
 
 
-def allowances(connection: Connection, scorer_id: int, apps: Sequence[str]) -> dict[str, Allowance]:
-    """What each of the apps may still ask about today (UTC) under this scorer. No apps, no statement."""
-    if not apps:
-        return {}
-    found = connection.execute(_find_allowances(), {**arrays(("app",), [(app,) for app in apps]), "scorer": scorer_id})
-    return {row.app: _allowance(row) for row in found}
+class Sampling(Repository):
+    """How much each app may ask people about, and what there is to ask about."""
 
+    @reads
+    def allowances(self, connection: Connection, scorer_id: int, apps: Sequence[str]) -> dict[str, Allowance]:
+        """What each of the apps may still ask about today (UTC) under this scorer. No apps, no statement."""
+        if not apps:
+            return {}
+        found = connection.execute(
+            _find_allowances(), {**arrays(("app",), [(app,) for app in apps]), "scorer": scorer_id}
+        )
+        return {row.app: _allowance(row) for row in found}
 
-def traffic(connection: Connection, app: str) -> tuple[Traffic, ...]:
-    """The app's traffic under each scorer that has judged answers of the last TRAFFIC_DAYS.
+    @reads
+    def traffic(self, connection: Connection, app: str) -> tuple[Traffic, ...]:
+        """The app's traffic under each scorer that has judged answers of the last TRAFFIC_DAYS.
 
-    An app that is younger has a day at least: its first hour says nothing of the other ones.
-    """
-    age_days = cast(extract("epoch", func.now() - func.min(_logged.stored_at)), Double) / _DAY_S
-    a_day = func.sum(_judged.n_scored) / func.least(TRAFFIC_DAYS, func.greatest(1, age_days))
-    found = (
-        select(_judged.scorer_id, a_day.label("sentences_a_day"))
-        .join(verdicts, _judged.interaction_pk == _logged.id)
-        .where(*_is_recent(app), _judged.n_scored > 0)
-        .group_by(_judged.scorer_id)
-    )
-    return tuple(Traffic(row.scorer_id, float(row.sentences_a_day)) for row in connection.execute(found))
+        An app that is younger has a day at least: its first hour says nothing of the other ones.
+        """
+        age_days = cast(extract("epoch", func.now() - func.min(_logged.stored_at)), Double) / _DAY_S
+        a_day = func.sum(_judged.n_scored) / func.least(TRAFFIC_DAYS, func.greatest(1, age_days))
+        found = (
+            select(_judged.scorer_id, a_day.label("sentences_a_day"))
+            .join(verdicts, _judged.interaction_pk == _logged.id)
+            .where(*_is_recent(app), _judged.n_scored > 0)
+            .group_by(_judged.scorer_id)
+        )
+        return tuple(Traffic(row.scorer_id, float(row.sentences_a_day)) for row in connection.execute(found))
 
+    @reads
+    def recent_scores(self, connection: Connection, app: str, scorer_id: int, limit: int) -> list[float]:
+        """The scores of at most ``limit`` of the app's newest scored sentences of the last TRAFFIC_DAYS."""
+        newest = (
+            select(_judged.id, _judged.scored_at, _logged.stored_at)
+            .join(verdicts, _judged.interaction_pk == _logged.id)
+            .where(*_is_recent(app), _judged.scorer_id == scorer_id, _judged.n_scored > 0)
+            .order_by(_logged.stored_at.desc())
+            .limit(limit)
+            .cte("newest")
+        )
+        # By the time as well, which finds the week in which a sentence lies.
+        theirs = and_(sentences.c.verdict_id == newest.c.id, sentences.c.scored_at == newest.c.scored_at)
+        found = select(sentences.c.score).join(newest, theirs).where(sentences.c.score.is_not(None))
+        return [float(score) for score in connection.scalars(found.order_by(newest.c.stored_at.desc()).limit(limit))]
 
-def recent_scores(connection: Connection, app: str, scorer_id: int, limit: int) -> list[float]:
-    """The scores of at most ``limit`` of the app's newest scored sentences of the last TRAFFIC_DAYS."""
-    newest = (
-        select(_judged.id, _judged.scored_at, _logged.stored_at)
-        .join(verdicts, _judged.interaction_pk == _logged.id)
-        .where(*_is_recent(app), _judged.scorer_id == scorer_id, _judged.n_scored > 0)
-        .order_by(_logged.stored_at.desc())
-        .limit(limit)
-        .cte("newest")
-    )
-    # By the time as well, which finds the week in which a sentence lies.
-    theirs = and_(sentences.c.verdict_id == newest.c.id, sentences.c.scored_at == newest.c.scored_at)
-    found = select(sentences.c.score).join(newest, theirs).where(sentences.c.score.is_not(None))
-    return [float(score) for score in connection.scalars(found.order_by(newest.c.stored_at.desc()).limit(limit))]
-
-
-def set_pace(connection: Connection, app: str, scorer_id: int, usual: UsualDay) -> None:
-    """Enter or change what a usual day of the app holds under a scorer."""
-    values = {"expected_flagged": usual.flagged, "expected_sampled": usual.sampled, "spread": usual.spread}
-    entered = insert(review_paces).values(app=app, scorer_id=scorer_id, **values)
-    changed = {name: entered.excluded[name] for name in values} | {"computed_at": func.now()}
-    connection.execute(entered.on_conflict_do_update(constraint="pk_review_paces", set_=changed))
+    @writes
+    def set_usual_day(self, connection: Connection, app: str, scorer_id: int, usual: UsualDay) -> None:
+        """Enter or change what a usual day of the app holds under a scorer."""
+        values = {"expected_flagged": usual.flagged, "expected_sampled": usual.sampled, "spread": usual.spread}
+        entered = insert(review_paces).values(app=app, scorer_id=scorer_id, **values)
+        changed = {name: entered.excluded[name] for name in values} | {"computed_at": func.now()}
+        connection.execute(entered.on_conflict_do_update(constraint="pk_review_paces", set_=changed))
 
 
 def _is_recent(app: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

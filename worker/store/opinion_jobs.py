@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, Select, Table, and_, exists, func, inser
 from worker.rules.opinion import Opinion
 from worker.store import leases
 from worker.store.interactions import stored_exchanges
+from worker.store.repository import Repository, writes
 from worker.store.tables import interactions, second_opinions, sentences, verdicts
 
 # Sentences of answers that were attributed before this time are not asked about any more.
@@ -24,7 +25,7 @@ _jobs, _judged, _found = second_opinions.c, verdicts.c, sentences.c
 
 
 @dataclass(frozen=True, slots=True)
-class OpinionJob(leases.Job):
+class OpinionJob(leases.LeasedJob):
     """A claimed sentence with what it is judged by: the passage that supports it first, if any does."""
 
     table: ClassVar[Table] = second_opinions
@@ -35,48 +36,52 @@ class OpinionJob(leases.Job):
     sentence: str = field(repr=False)
 
 
-def queue_opinions(connection: Connection, scorer_id: int, verifier: str, *, daily: int, limit: int) -> int:
-    """Queue the lowest flagged sentences that the verifier was never asked about, at most ``limit``; return how many.
+class OpinionJobs(Repository):
+    """The queue of flagged sentences that a verifier is to be asked about."""
 
-    Of current answers that the scorer judged and that were attributed within RECENT. No more than ``daily`` are
-    queued on one day (UTC), whoever the verifier. None if another worker does this at the moment.
-    """
-    alone = func.pg_try_advisory_xact_lock(func.hashtext(_ONE_QUEUES))
-    if not connection.scalars(select(alone)).one():
-        return 0
-    left = min(limit, daily - _queued_today(connection))
-    if left <= 0:
-        return 0
-    chosen = _unasked(scorer_id, verifier).limit(left)
-    # Locked, so that an answer that retention deletes at this moment is left out.
-    chosen = chosen.with_for_update(of=verdicts, read=True, key_share=True, skip_locked=True)
-    queue = insert(second_opinions).from_select(_QUEUED_COLUMNS, chosen)
-    # An INSERT tells its count only when it is asked to.
-    return connection.execute(queue, execution_options={"preserve_rowcount": True}).rowcount
+    @writes
+    def queue(self, connection: Connection, scorer_id: int, verifier: str, *, daily: int, limit: int) -> int:
+        """Queue the lowest flagged sentences that the verifier was never asked about; return how many.
 
+        At most ``limit``, of current answers that the scorer judged and that were attributed within RECENT. No more
+        than ``daily`` are queued on one day (UTC), whoever the verifier. None if another worker does this now.
+        """
+        alone = func.pg_try_advisory_xact_lock(func.hashtext(_ONE_QUEUES))
+        if not connection.scalars(select(alone)).one():
+            return 0
+        left = min(limit, daily - _queued_today(connection))
+        if left <= 0:
+            return 0
+        chosen = _unasked(scorer_id, verifier).limit(left)
+        # Locked, so that an answer that retention deletes at this moment is left out.
+        chosen = chosen.with_for_update(of=verdicts, read=True, key_share=True, skip_locked=True)
+        queue = insert(second_opinions).from_select(_QUEUED_COLUMNS, chosen)
+        # An INSERT tells its count only when it is asked to.
+        return connection.execute(queue, execution_options={"preserve_rowcount": True}).rowcount
 
-def claim_opinion(
-    connection: Connection, owner: str, verifier: str, *, lease_s: float, max_attempts: int
-) -> OpinionJob | None:
-    """Lease the verifier's due sentence with the lowest score, or return None.
+    @writes
+    def claim(
+        self, connection: Connection, owner: str, verifier: str, lease_s: float, max_attempts: int
+    ) -> OpinionJob | None:
+        """Lease the verifier's due sentence with the lowest score, or return None.
 
-    One whose text is gone is failed, and so is one that was started ``max_attempts`` times without an end.
-    """
-    candidates = select(_jobs.id).where(_jobs.verifier == verifier).order_by(_jobs.priority, _jobs.id)
-    terms: dict[str, Any] = {"owner": owner, "lease_s": lease_s, "max_attempts": max_attempts}
-    while claimed := leases.claim(connection, second_opinions, candidates, **terms):
-        job = _load(connection, owner, claimed[0])
-        if job.passages:
-            return job
-        leases.fail(connection, job, REMOVED)
-    return None
+        One whose text is gone is failed, and so is one that was started ``max_attempts`` times without an end.
+        """
+        candidates = select(_jobs.id).where(_jobs.verifier == verifier).order_by(_jobs.priority, _jobs.id)
+        terms: dict[str, Any] = {"owner": owner, "lease_s": lease_s, "max_attempts": max_attempts}
+        while claimed := leases.claim(connection, second_opinions, candidates, **terms):
+            job = _load(connection, owner, claimed[0])
+            if job.passages:
+                return job
+            leases.fail(connection, job, REMOVED)
+        return None
 
-
-def finish_opinion(connection: Connection, job: OpinionJob, opinion: Opinion) -> bool:
-    """Store the opinion and close the job. False, with nothing written, if the lease was lost."""
-    said = {"label": opinion.label.value, "p_unsupported": opinion.p_unsupported}
-    written = connection.execute(update(second_opinions).where(leases.is_ours(job)).values(**said)).rowcount
-    return bool(written) and leases.finish(connection, job)
+    @writes
+    def finish(self, connection: Connection, job: OpinionJob, opinion: Opinion) -> bool:
+        """Store the opinion and close the job. False, with nothing written, if the lease was lost."""
+        said = {"label": opinion.label.value, "p_unsupported": opinion.p_unsupported}
+        written = connection.execute(update(second_opinions).where(leases.is_ours(job)).values(**said)).rowcount
+        return bool(written) and leases.finish(connection, job)
 
 
 def _queued_today(connection: Connection) -> int:

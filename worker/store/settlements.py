@@ -1,0 +1,99 @@
+"""The one transaction that books a batch: offsets, interactions, verdicts, tasks, jobs and ledger, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from worker.rules.settlement import Advance, Settled, Settlement
+from worker.store.interactions import stored_revisions, write_revisions
+from worker.store.ledger import write_ledger
+from worker.store.offsets import PartitionKey, advance_all
+from worker.store.repository import Repository, writes
+from worker.store.review_tasks import AskedAnswer, write_tasks
+from worker.store.revisions import ContentKey, Keyed, RevisionPlan, StoredRevision, keyed, plan_revisions
+from worker.store.verdicts import write_verdicts
+
+
+class Settlements(Repository):
+    """Batches of interactions, booked."""
+
+    def settle(self, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
+        """Book a batch in one transaction, with a review task for each new verdict that has a selection.
+
+        The settlements of a partition that does not stand at its advance's ``expected`` are left out, and the
+        partition is named in ``fenced``. Content that has its verdict already is booked as a duplicate. A record that
+        was booked before is not booked or counted again. Raises ValueError for a batch that makes no sense: a
+        settlement whose partition does not advance beyond it, a grounding without a verdict.
+        """
+        check_batch(settlements, advances)
+        return self._book(scorer_id, [keyed(settlement) for settlement in settlements], advances)
+
+    @writes
+    def _book(
+        self, connection: Connection, scorer_id: int, batch: Sequence[Keyed], advances: Sequence[Advance]
+    ) -> Settled:
+        """Book what belongs to partitions that are still ours; say what was booked and which partitions were not.
+
+        The offsets come first: their rows stay locked to the end, so that a second owner of a partition waits and is
+        then fenced, whatever else it wanted to write.
+        """
+        fenced = advance_all(connection, advances, _broker_times(batch))
+        kept = [item for item in batch if _partition(item.settlement) not in fenced]
+        stored = stored_revisions(connection, scorer_id, [item.key for item in kept if item.key is not None])
+        plan = plan_revisions(kept, stored)
+        keys = {key: revision.pk for key, revision in stored.items()} | write_revisions(connection, plan)
+        write_verdicts(connection, scorer_id, {keys[key]: judged for key, judged in plan.judged.items()})
+        if asked := _asked(plan, stored, keys):
+            write_tasks(connection, scorer_id, asked)
+        incarnations = {(advance.topic, advance.partition): advance.incarnation for advance in advances}
+        entries = [
+            (
+                item.settlement,
+                incarnations[_partition(item.settlement)],
+                None if item.key is None else keys.get(item.key),
+                position in plan.duplicates,
+            )
+            for position, item in enumerate(kept)
+        ]
+        return Settled(counts=write_ledger(connection, entries), fenced=tuple(sorted(fenced)))
+
+
+def check_batch(settlements: Sequence[Settlement], advances: Sequence[Advance]) -> None:
+    """Raise ValueError unless every settlement's partition advances, once, beyond the record."""
+    steps = {(advance.topic, advance.partition): advance for advance in advances}
+    if len(steps) != len(advances):
+        raise ValueError("a partition advances twice in one batch")
+    for settlement in settlements:
+        record = settlement.record
+        step = steps.get(_partition(settlement))
+        if step is None or record.offset >= step.next_offset:
+            raise ValueError(f"{record.topic}/{record.partition} does not advance beyond offset {record.offset}")
+        if (settlement.grounding is None) != (settlement.verdict is None):
+            raise ValueError("a grounding and its verdict are stored together")
+
+
+def _asked(
+    plan: RevisionPlan, stored: Mapping[ContentKey, StoredRevision], keys: Mapping[ContentKey, int]
+) -> list[AskedAnswer]:
+    """The new verdicts that have a selection."""
+    return [
+        AskedAnswer(keys[key], *key[:2], (plan.added.get(key) or stored[key]).revision, judged, selection)
+        for key, judged in plan.judged.items()
+        if (selection := judged.verdict.selection) is not None
+    ]
+
+
+def _partition(settlement: Settlement) -> PartitionKey:
+    return settlement.record.topic, settlement.record.partition
+
+
+def _broker_times(batch: Sequence[Keyed]) -> dict[PartitionKey, datetime]:
+    """The time of each partition's last record that has one."""
+    return {
+        _partition(item.settlement): item.settlement.record.broker_time
+        for item in batch
+        if item.settlement.record.broker_time is not None
+    }
