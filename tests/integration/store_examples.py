@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -206,6 +206,24 @@ def advance(
     incarnation: int = 0,
 ) -> Advance:
     return Advance(TOPIC, partition, expected, next_offset, owner, generation, incarnation, end_offset=next_offset + 5)
+
+
+def age(url: str, interaction_id: str, days: int) -> None:
+    """Make an interaction look as if it had been stored and judged so many days ago."""
+    own = {"id": interaction_id, "days": timedelta(days=days)}
+    pks = "(SELECT id FROM interactions WHERE interaction_id = %(id)s)"
+    judged = f"(SELECT id FROM verdicts WHERE interaction_pk IN {pks})"
+    with psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://")) as connection:
+        connection.execute("SELECT ensure_weeks(now() - %(days)s, now())", own)
+        # All of them change together; the references would be looked at after each.
+        connection.execute("SET session_replication_role = replica")
+        for table, column, chosen in (
+            ("interactions", "stored_at", f"id IN {pks}"),
+            ("passages", "stored_at", f"interaction_pk IN {pks}"),
+            ("sentences", "scored_at", f"verdict_id IN {judged}"),
+            ("verdicts", "scored_at", f"id IN {judged}"),
+        ):
+            connection.execute(f"UPDATE {table} SET {column} = {column} - %(days)s WHERE {chosen}", own)
 
 
 def rows(url: str, sql: str, **parameters: object) -> list[dict[str, Any]]:

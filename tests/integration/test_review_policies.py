@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tests.integration.store_examples import FLAG_BELOW, OTHER_IDENTITY, advance, prepared, rows, scored, selected
-from tests.integration.test_store_retention import age
+from tests.integration.store_examples import FLAG_BELOW, OTHER_IDENTITY, advance, age, prepared, rows, scored, selected
 from worker.commands.review import review
 from worker.errors import Stopped
 from worker.review.usual_day import renew_usual_days, usual_day

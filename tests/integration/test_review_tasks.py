@@ -19,6 +19,7 @@ from tests.exchanges import exchange
 from tests.integration.store_examples import (
     TOPIC,
     advance,
+    age,
     claim,
     interaction,
     prepared,
@@ -27,7 +28,6 @@ from tests.integration.store_examples import (
     selected,
     skipped,
 )
-from tests.integration.test_store_retention import age
 from tests.soak.scorer import IDENTITY, SoakScorer
 from worker.broker.sink import RecordSink
 from worker.ingest.dead_letters import DeadLetters

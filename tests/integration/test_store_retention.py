@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from tests.integration.store_examples import (
     OTHER_IDENTITY,
     advance,
+    age,
     attributed,
     claim,
     prepared,
@@ -66,24 +67,6 @@ def shop(store: Store, database_url: str) -> int:
         age(database_url, f"id-{days}", days)
     rows(database_url, "UPDATE ledger SET settled_at = now() - (9 - record_offset) * interval '10 days'")
     return scorer_id
-
-
-def age(url: str, interaction_id: str, days: int) -> None:
-    """Make an interaction look as if it had been stored and judged so many days ago."""
-    own = {"id": interaction_id, "days": timedelta(days=days)}
-    pks = "(SELECT id FROM interactions WHERE interaction_id = %(id)s)"
-    judged = f"(SELECT id FROM verdicts WHERE interaction_pk IN {pks})"
-    with psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://")) as connection:
-        connection.execute("SELECT ensure_weeks(now() - %(days)s, now())", own)
-        # All of them change together; the references would be looked at after each.
-        connection.execute("SET session_replication_role = replica")
-        for table, column, chosen in (
-            ("interactions", "stored_at", f"id IN {pks}"),
-            ("passages", "stored_at", f"interaction_pk IN {pks}"),
-            ("sentences", "scored_at", f"verdict_id IN {judged}"),
-            ("verdicts", "scored_at", f"id IN {judged}"),
-        ):
-            connection.execute(f"UPDATE {table} SET {column} = {column} - %(days)s WHERE {chosen}", own)
 
 
 def kept(url: str) -> dict[str, list[int]]:

@@ -23,7 +23,10 @@ class StoreError(Exception):
 
 
 class StoreUnavailable(StoreError):  # noqa: N818 - named for the state it reports
-    """Transient: no connection, a shutdown, a timeout, a full disk. Nothing was written."""
+    """Transient: no connection, a shutdown, a timeout, a full disk.
+
+    Nothing was written, unless the connection was lost between a COMMIT and its answer: only the rows tell then.
+    """
 
 
 class StoreConflict(StoreUnavailable):

@@ -43,6 +43,7 @@ _ERRORS_BY_SQLSTATE: dict[str, type[StoreError]] = {
     "3D": StoreNotReady,  # no such database
     "3F": StoreNotReady,  # no such schema
     "40": StoreConflict,  # rollback: deadlock, serialization failure
+    "40003": StoreUnavailable,  # it is not known whether the statement, or the COMMIT, was completed
     "42": StoreNotReady,  # no such table, no right to it
     "53": StoreUnavailable,  # out of disk, memory or connections
     "54": StoreRejected,  # over a limit of the program, such as an index entry's size

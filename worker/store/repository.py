@@ -20,7 +20,10 @@ Owner = TypeVar("Owner", bound="Repository")
 
 
 class Repository:
-    """Statements about one thing. Its methods raise StoreError, and then nothing of that call has been written."""
+    """Statements about one thing. Its methods raise StoreError and nothing of the driver's.
+
+    Nothing of a call that raised has been written, but for a COMMIT whose answer was lost (StoreUnavailable).
+    """
 
     def __init__(self, database: Database) -> None:
         self.database = database

@@ -1,0 +1,124 @@
+"""A database in which every write of the store has something to do, and what has been claimed in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from tests.integration.label_examples import label
+from tests.integration.store_examples import (
+    IDENTITY,
+    OTHER_IDENTITY,
+    advance,
+    age,
+    attributed,
+    claim,
+    prepared,
+    rows,
+    scored,
+    selected,
+)
+from worker.rules.policy import DEFAULT_POLICY
+from worker.rules.verdict import Threshold
+from worker.store.attribution_jobs import AttributionJob
+from worker.store.opinion_jobs import OpinionJob
+from worker.store.outbox import LeaseRequest, OutboxEvent
+from worker.store.rescore_jobs import History, RescoreJob
+from worker.store.retention_periods import Period
+from worker.store.store import Store
+from worker.store.threshold_versions import MANUAL, Proposal
+
+SCORES = [0.01, 0.05]
+DROPS = [[0.3, -0.2], [0.4, 0.1]]
+ANSWERS = 8
+VERIFIER = "verifier-1"
+DUE = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+HISTORY = History(datetime(2000, 1, 1, tzinfo=UTC))
+EVENTS = LeaseRequest("kafka", "relay-1", limit=2, lease_s=60, max_attempts=3, wait_s=0)
+UNSEEDED = replace(IDENTITY, model="unseeded")
+UNKNOWN = replace(IDENTITY, model="unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What stands in the database; the jobs are leased by worker-1."""
+
+    scorer_id: int
+    other_id: int
+    unseeded_id: int
+    threshold: Threshold
+    stored_version: int
+    job: AttributionJob
+    rescoring: RescoreJob
+    opinion: OpinionJob
+    events: tuple[OutboxEvent, ...]
+
+
+def filled(store: Store, url: str) -> Claimed:
+    """Fill a new database. One of the answers and one of the books is 40 days old, one label came before its task."""
+    scorer_id, threshold = prepared(store, partitions=2)
+    other_id, _ = prepared(store, OTHER_IDENTITY, partitions=0)
+    store.labels.add([label("id-0", 0, "supported")], "file")
+    batch = [
+        selected(scored(number, f"id-{number}", SCORES, threshold), channels=("kafka",)) for number in range(ANSWERS)
+    ]
+    store.settlements.settle(scorer_id, batch, [advance(0, ANSWERS)])
+    _fill_thresholds(store, scorer_id)
+    _fill_policies(store)
+    version = store.thresholds.add(Proposal("help", scorer_id, 0.2, 0.4, MANUAL, "not in force"))
+    claimed = Claimed(
+        scorer_id,
+        other_id,
+        store.scorers.register(UNSEEDED),
+        threshold,
+        version.id,
+        _attribution(store, scorer_id),
+        _rescoring(store, other_id),
+        _opinion(store, scorer_id),
+        store.outbox.claim(EVENTS),
+    )
+    _make_old(store, url)
+    return claimed
+
+
+def _fill_thresholds(store: Store, scorer_id: int) -> None:
+    store.thresholds.set_by_hand(Proposal("shop", scorer_id, 0.2, 0.4, MANUAL, "in force"), "ada")
+
+
+def _fill_policies(store: Store) -> None:
+    store.policies.set(replace(DEFAULT_POLICY, app="shop"))
+    for app in (None, "shop"):
+        store.retention_periods.set(Period(app, 30))
+    store.job_runs.claim("daily", DUE - timedelta(days=365), "worker-1")
+    store.job_runs.claim("daily", DUE, "worker-1")
+
+
+def _attribution(store: Store, scorer_id: int) -> AttributionJob:
+    """One is done, one stays with us, and the lease of one is over."""
+    done, job, _ = (store.attribution_jobs.claim("worker-1", scorer_id, lease_s, 3) for lease_s in (60, 60, 0))
+    assert done is not None
+    assert job is not None
+    assert store.attribution_jobs.finish(done, attributed(SCORES, DROPS))
+    return job
+
+
+def _rescoring(store: Store, scorer_id: int) -> RescoreJob:
+    assert store.rescore_jobs.queue(scorer_id, HISTORY, None, limit=3).queued == 3
+    (job,) = store.rescore_jobs.claim("worker-1", scorer_id, limit=1, lease_s=60, max_attempts=3)
+    return job
+
+
+def _opinion(store: Store, scorer_id: int) -> OpinionJob:
+    """One of two sentences; the other one waits."""
+    assert store.opinion_jobs.queue(scorer_id, VERIFIER, daily=10, limit=2) == 2
+    job = store.opinion_jobs.claim("worker-1", VERIFIER, 60, 3)
+    assert job is not None
+    return job
+
+
+def _make_old(store: Store, url: str) -> None:
+    age(url, f"id-{ANSWERS - 1}", 40)
+    rows(url, "UPDATE ledger SET settled_at = now() - interval '40 days' WHERE record_offset = 0")
+    assert store.offsets.claim(claim(3)) is not None
+    assert store.offsets.claim(claim(3, generation=4, beginning=7)) is not None
+    rows(url, "UPDATE offset_gaps SET noticed_at = now() - interval '40 days'")
