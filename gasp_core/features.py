@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gasp_core.divergence import LN_2
-from gasp_core.grounding import Chunk, ChunkDrop, PairDrop, Sentence, SentenceGrounding, SentenceSkip
+from gasp_core.grounding import Chunk, ChunkDrop, Sentence, SentenceGrounding, SentenceSkip
 from gasp_core.plan import Plan
 from gasp_core.text.skips import skip_for
 
@@ -63,7 +63,6 @@ def sentence_grounding(
         jsd_no_context=min(LN_2, float(spread[1])),
         surprisal=max(0.0, -float(means[0])),
         drops=drops,
-        pair_drops=_pair_drops(plan, chunks, reactions),
         supporting_chunk=supporting_chunk(drops),
         contradicting_chunk=contradicting_chunk(drops),
     )
@@ -90,16 +89,4 @@ def _chunk_drops(plan: Plan, chunks: Sequence[Chunk], reactions: _Reactions) -> 
         ChunkDrop(index, *reactions[chunks[index].group,])
         for index in plan.chunks
         if (chunks[index].group,) in reactions
-    )
-
-
-def _pair_drops(plan: Plan, chunks: Sequence[Chunk], reactions: _Reactions) -> tuple[PairDrop, ...]:
-    """A pair of groups is named by the first chunk of each."""
-    first: dict[int, int] = {}
-    for index in plan.chunks:
-        first.setdefault(chunks[index].group, index)
-    return tuple(
-        PairDrop((first[groups[0]], first[groups[1]]), *reaction)
-        for groups, reaction in reactions.items()
-        if len(groups) == 2
     )

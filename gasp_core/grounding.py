@@ -98,18 +98,6 @@ class ChunkDrop:
 
 
 @dataclass(frozen=True, slots=True)
-class PairDrop:
-    """How a sentence reacts to the removal of two chunks (and those that say the same) together; as ChunkDrop.
-
-    A sentence that rests on two passages may react to neither alone, as long as the other is there.
-    """
-
-    chunks: tuple[int, int]
-    drop: float
-    jsd: float
-
-
-@dataclass(frozen=True, slots=True)
 class SentenceGrounding:
     """The score of one sentence. Each feature is finite, or None together with a ``skip_reason``.
 
@@ -129,7 +117,6 @@ class SentenceGrounding:
     surprisal: float | None = None
     skip_reason: SentenceSkip | None = None
     drops: tuple[ChunkDrop, ...] = ()
-    pair_drops: tuple[PairDrop, ...] = ()
     supporting_chunk: int | None = None
     contradicting_chunk: int | None = None
     window: int = 0

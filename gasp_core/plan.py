@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from gasp_core.fitting import fitting
@@ -28,11 +28,6 @@ def no_removals(_groups: Sequence[int]) -> list[tuple[int, ...]]:
 def each_group(groups: Sequence[int]) -> list[tuple[int, ...]]:
     """Leave one out."""
     return [(group,) for group in groups]
-
-
-def each_pair(groups: Sequence[int]) -> list[tuple[int, ...]]:
-    """Leave one out, and every two."""
-    return [*each_group(groups), *combinations(groups, 2)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Self
 
 import torch
@@ -29,7 +28,7 @@ from gasp_core.identity import ScorerIdentity
 from gasp_core.memory import in_memory
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
-from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, no_removals, plan_exchange
+from gasp_core.plan import Limits, Plan, Removals, each_group, no_removals, plan_exchange
 from gasp_core.template import PLAIN, PromptTemplate
 from gasp_core.text.chunks import context_chunks
 from gasp_core.text.sentences import split_answer
@@ -52,21 +51,12 @@ class _Work:
     members: list[list[int]]
 
 
-class Pairs(StrEnum):
-    """Which two chunks are also removed together, to find a sentence that rests on both."""
-
-    NONE = "none"
-    TOP = "top"  # the two with the largest drops of each sentence
-    ALL = "all"
-
-
 class GroundingScorer:
     """Scores answers with one model under one template. Not for use by several threads at once.
 
     ``max_chunks`` is into how many chunks a single long passage is grouped; several passages are the chunks
     themselves. ``masked`` hides a removed chunk from question and answer instead of taking it out: an approximation
-    of leave-one-out, at a half of its cost.
-    ``pairs`` adds ``pair_drops`` to a leave-one-out. ``passes`` runs the model (None: what suits it and its device).
+    of leave-one-out, at a half of its cost. ``passes`` runs the model (None: what suits it and its device).
 
     Raises ModelUnsupported if the model, and ValueError if the template, does not allow masking.
     """
@@ -79,7 +69,6 @@ class GroundingScorer:
         limits: Limits = Limits(),  # noqa: B008 - frozen
         max_chunks: int = 5,
         masked: bool = False,
-        pairs: Pairs = Pairs.NONE,
         passes: Passes | None = None,
     ) -> None:
         self._model = model
@@ -87,7 +76,6 @@ class GroundingScorer:
         self._limits = limits
         self._max_chunks = max_chunks
         self._masked = masked
-        self._pairs = pairs
         self._passes = passes or choose_passes(model).passes
         if masked and not self._passes.can_hide:
             raise ModelUnsupported(model.name, "it shares no prefixes, so chunks cannot be masked; leave them out")
@@ -112,37 +100,21 @@ class GroundingScorer:
         chunk and fills ``drops`` and ``supporting_chunk``. An answer that cannot be scored has a ``skip_reason``;
         its sentences are listed all the same. Raises ModelOutOfMemory if they are too much for the device together.
         """
-        if method is Method.TWO_PASS:
-            return self._score(exchanges, no_removals, method)
-        results = self._score(exchanges, each_pair if self._pairs is Pairs.ALL else each_group, method)
-        return self._with_top_pairs(exchanges, results) if self._pairs is Pairs.TOP else results
+        return [answer.grounding for answer in self.score_tokens(exchanges, method)]
 
     def score_tokens(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerTokens]:
-        """What ``score`` gives, with the scores of the tokens that it was averaged from. Takes no pairs."""
-        return self._score_tokens(exchanges, no_removals if method is Method.TWO_PASS else each_group, method)
+        """What ``score`` gives, with the scores of the tokens that it was averaged from."""
+        removals = no_removals if method is Method.TWO_PASS else each_group
+        prepared = [self._prepare(exchange, removals, method) for exchange in exchanges]
+        work = [item for item in prepared if isinstance(item, _Work)]
+        scored = iter(self._run_in_memory(work, method))
+        return [no_tokens(item) if isinstance(item, AnswerGrounding) else next(scored) for item in prepared]
 
     def within(self, limits: Limits) -> Self:
         """The same scorer under other limits; it shares the model."""
         other = copy.copy(self)
         other._limits = limits  # noqa: SLF001 - a copy of our own
         return other
-
-    def score_adaptively(self, exchanges: Sequence[Exchange], below: float) -> list[AnswerGrounding]:
-        """Two passes on all; leave-one-out on the answers whose lowest gap is less than ``below`` nats."""
-        results = self.score(exchanges)
-        low = [at for at, one in enumerate(results) if one.lowest_gap is not None and one.lowest_gap < below]
-        for at, detailed in zip(low, self.score([exchanges[at] for at in low], Method.LEAVE_ONE_OUT), strict=True):
-            results[at] = detailed
-        return results
-
-    def _score(self, exchanges: Sequence[Exchange], removals: Removals, method: Method) -> list[AnswerGrounding]:
-        return [answer.grounding for answer in self._score_tokens(exchanges, removals, method)]
-
-    def _score_tokens(self, exchanges: Sequence[Exchange], removals: Removals, method: Method) -> list[AnswerTokens]:
-        prepared = [self._prepare(exchange, removals, method) for exchange in exchanges]
-        work = [item for item in prepared if isinstance(item, _Work)]
-        scored = iter(self._run_in_memory(work, method))
-        return [no_tokens(item) if isinstance(item, AnswerGrounding) else next(scored) for item in prepared]
 
     def _prepare(self, exchange: Exchange, removals: Removals, method: Method) -> _Work | AnswerGrounding:
         sentences = split_answer(exchange.answer)
@@ -207,20 +179,6 @@ class GroundingScorer:
         # Averaging is done where the many small steps cost nothing.
         return WindowScores(log_probabilities.cpu(), divergences.cpu())
 
-    def _with_top_pairs(
-        self, exchanges: Sequence[Exchange], results: Sequence[AnswerGrounding]
-    ) -> list[AnswerGrounding]:
-        """Add the drop of each sentence's two strongest chunks together."""
-        detailed = []
-        for exchange, result in zip(exchanges, results, strict=True):
-            pairs = [_top_pair(sentence, result.chunks) for sentence in result.sentences]
-            wanted = sorted({pair for pair in pairs if pair is not None})
-            if wanted:
-                (paired,) = self._score([exchange], _only(wanted), result.method)
-                result = _with_pairs(result, paired, pairs)
-            detailed.append(result)
-        return detailed
-
     def _skipped(
         self,
         exchange: Exchange,
@@ -278,33 +236,3 @@ def _best_window(versions: Sequence[SentenceGrounding]) -> SentenceGrounding:
     """The sentence as the window sees it that supports it best; one that has no score, as the first window has it."""
     best = max(range(len(versions)), key=lambda window: (versions[window].gap is not None, versions[window].gap or 0.0))
     return replace(versions[best], window=best if versions[best].gap is not None else 0)
-
-
-def _top_pair(sentence: SentenceGrounding, chunks: Sequence[Chunk]) -> tuple[int, int] | None:
-    """The groups of the two largest drops, in order of number."""
-    groups = dict.fromkeys(
-        chunks[drop.chunk].group for drop in sorted(sentence.drops, key=lambda drop: drop.drop, reverse=True)
-    )
-    return (min(top), max(top)) if len(top := list(groups)[:2]) > 1 else None
-
-
-def _only(wanted: Sequence[tuple[int, int]]) -> Removals:
-    return lambda groups: [pair for pair in wanted if set(pair) <= set(groups)]
-
-
-def _with_pairs(
-    result: AnswerGrounding, paired: AnswerGrounding, pairs: Sequence[tuple[int, int] | None]
-) -> AnswerGrounding:
-    """Each sentence with the drop of its own pair."""
-    sentences = tuple(
-        replace(
-            sentence,
-            pair_drops=tuple(
-                drop
-                for drop in other.pair_drops
-                if tuple(sorted(result.chunks[chunk].group for chunk in drop.chunks)) == pair
-            ),
-        )
-        for sentence, other, pair in zip(result.sentences, paired.sentences, pairs, strict=True)
-    )
-    return replace(result, sentences=sentences)

@@ -106,7 +106,7 @@ class FeatureCache:
 def two_pass(tokens: AnswerTokens) -> AnswerTokens:
     """The same answer as two passes know it."""
     sentences = tuple(
-        replace(sentence, drops=(), pair_drops=(), supporting_chunk=None, contradicting_chunk=None)
+        replace(sentence, drops=(), supporting_chunk=None, contradicting_chunk=None)
         for sentence in tokens.grounding.sentences
     )
     return replace(tokens, grounding=replace(tokens.grounding, method=Method.TWO_PASS, sentences=sentences))

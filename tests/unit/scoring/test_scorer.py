@@ -14,8 +14,8 @@ from gasp_core.features import contradicting_chunk, supporting_chunk
 from gasp_core.grounding import AnswerGrounding, AnswerSkip, ChunkDrop, Exchange, Method, Passage, SentenceSkip
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import choose_passes
-from gasp_core.plan import Limits, Plan, Removals, each_group, each_pair, plan_exchange
-from gasp_core.scorer import GroundingScorer, Pairs
+from gasp_core.plan import Limits, Plan, Removals, each_group, plan_exchange
+from gasp_core.scorer import GroundingScorer
 from gasp_core.template import GASP_RAG, PLAIN, PromptTemplate
 from gasp_core.text.chunks import context_chunks
 from tests.models import WINDOW_TOKENS
@@ -259,44 +259,6 @@ def test_masking_is_refused_where_it_cannot_be_done(tiny_model_of: Callable[[str
         GroundingScorer(tiny_model_of("llama"), template=GASP_RAG, masked=True)
     with pytest.raises(ModelUnsupported, match="shares no prefixes"):
         GroundingScorer(tiny_model_of("gemma2"), masked=True)
-
-
-def test_all_pairs_of_chunks_are_removed_together(tiny_model: LanguageModel) -> None:
-    result = GroundingScorer(tiny_model, pairs=Pairs.ALL).score([MUSEUM], Method.LEAVE_ONE_OUT)[0]
-    (plan,) = plans_of(MUSEUM, tiny_model, each_pair)
-    full = plain_log_probability(tiny_model, plan.prompts[0], plan.answer_ids)
-    sentence = result.sentences[0]
-    assert [drop.chunks for drop in sentence.pair_drops] == [(0, 1), (0, 2), (1, 2)]
-    for drop, prompt in zip(sentence.pair_drops, plan.prompts[5:], strict=True):
-        other = plain_log_probability(tiny_model, prompt, plan.answer_ids)
-        assert drop.drop == pytest.approx(float((full - other)[: sentence.n_tokens].mean()), abs=TOLERANCE)
-    assert len(sentence.drops) == 3
-
-
-def test_the_two_strongest_chunks_of_each_sentence_are_removed_together(tiny_model: LanguageModel) -> None:
-    everything = GroundingScorer(tiny_model, pairs=Pairs.ALL).score([MUSEUM, REFUND], Method.LEAVE_ONE_OUT)
-    top = GroundingScorer(tiny_model, pairs=Pairs.TOP).score([MUSEUM, REFUND], Method.LEAVE_ONE_OUT)
-    for left, right in zip(everything, top, strict=True):
-        for sentence, whole in zip(right.sentences, left.sentences, strict=True):
-            assert sentence.drops == pytest.approx(whole.drops)
-            strongest = sorted(sentence.drops, key=lambda drop: drop.drop)[-2:]
-            assert [set(drop.chunks) for drop in sentence.pair_drops] == (
-                [{drop.chunk for drop in strongest}] if strongest else []
-            )
-            for drop in sentence.pair_drops:
-                (same,) = (other for other in whole.pair_drops if other.chunks == drop.chunks)
-                assert drop.drop == pytest.approx(same.drop, abs=TOLERANCE)
-
-
-def test_only_low_answers_are_looked_at_closely(tiny_model: LanguageModel) -> None:
-    scorer = GroundingScorer(tiny_model)
-    gaps = [result.lowest_gap for result in scorer.score([MUSEUM, REFUND])]
-    low, high = sorted(gap for gap in gaps if gap is not None)
-    adaptive = scorer.score_adaptively([MUSEUM, REFUND], (low + high) / 2)
-    assert {result.method: result.lowest_gap for result in adaptive} == {
-        Method.LEAVE_ONE_OUT: pytest.approx(low, abs=TOLERANCE),
-        Method.TWO_PASS: high,
-    }
 
 
 def test_a_chunk_that_speaks_against_a_sentence_is_a_candidate_for_a_contradiction() -> None:
