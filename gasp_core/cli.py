@@ -13,9 +13,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gasp_core.detectors.registry import DETECTORS
 from gasp_core.errors import GaspError
 from gasp_core.evaluation.data import is_labelled_answers
-from gasp_core.gasp_rag.detection import Detection, SentenceResult
+from gasp_core.evaluation.records import records
+from gasp_core.gasp_rag.detection import Detection
 from gasp_core.gasp_rag.gasp import GASP, GROUP
 from gasp_core.gasp_rag.items import read_items, require_writable, write_records
 from gasp_core.gasp_rag.labelled import read_labelled
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# The detectors that score without learning first.
+_READY = tuple(name for name, one in DETECTORS.items() if one.learner is None)
+
 # Headings of the options of eval that are for one kind of file.
+GASP_RAG = "gasp-rag's own: one of them without --detector gives gasp-rag's numbers"
 RESULTS = "For a file of results"
 ANSWERS = "For a file of labelled answers"
 
@@ -54,46 +60,85 @@ def _options(
 
 @app.command()
 def detect(
+    context: typer.Context,
     *,
     source: Annotated[
         Path, typer.Option("--input", help="A .jsonl or .csv file with context (or passages), answer and query.")
     ],
     output: Annotated[Path, typer.Option(help="A .jsonl or .csv file for the results, one row per sentence.")],
     model: Annotated[str, typer.Option(help="A causal language model by hub name or folder.")] = PACKAGED_MODEL,
-    k_chunks: Annotated[int, typer.Option(min=1, help="Chunks that a single context is grouped into.")] = 5,
-    threshold: Annotated[float | None, typer.Option(help="Flag sentences whose sensitivity is below.")] = None,
-    economical: Annotated[bool, typer.Option("--economical", help="Two passes only: quicker, no attribution.")] = False,
-    feature: Annotated[Feature, typer.Option(help="The feature reported as sensitivity.")] = Feature.MAX_DROP,
-    max_ctx_tokens: Annotated[int, typer.Option(min=1, help="Context tokens that are read.")] = 1800,
-    max_ans_tokens: Annotated[int, typer.Option(min=1, help="Answer tokens that are scored.")] = 256,
+    detector: Annotated[
+        str | None,
+        typer.Option(
+            help=f"What gives the score (column sensitivity): {', '.join(_READY)}; or auto, which is fused where its"
+            " coefficients are for the model, else gap.",
+            show_default="auto, unless an option of gasp-rag's own is given",
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")] = "auto",
+    k_chunks: Annotated[
+        int, typer.Option(min=1, help="Chunks that a single context is grouped into.", rich_help_panel=GASP_RAG)
+    ] = 5,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Flag sentences whose score is below.",
+            show_default="the detector's first bound; gasp-rag: none",
+            rich_help_panel=GASP_RAG,
+        ),
+    ] = None,
+    economical: Annotated[
+        bool,
+        typer.Option("--economical", help="Two passes only: quicker, no supporting chunks.", rich_help_panel=GASP_RAG),
+    ] = False,
+    feature: Annotated[
+        Feature, typer.Option(help="The feature reported as sensitivity.", rich_help_panel=GASP_RAG)
+    ] = Feature.MAX_DROP,
+    max_ctx_tokens: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Context tokens that are read.", show_default="all; gasp-rag: 1800", rich_help_panel=GASP_RAG
+        ),
+    ] = 1800,
+    max_ans_tokens: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Answer tokens that are scored.", show_default="all; gasp-rag: 256", rich_help_panel=GASP_RAG
+        ),
+    ] = 256,
 ) -> None:
-    """Score every sentence of every answer in a file."""
+    """Score every sentence of every answer in a file.
+
+    The score is that of --detector. With neither that nor an option of gasp-rag's own it is the best detector that
+    the model admits: fused for the packaged model, else gap. With one of those options, even at its default, and no
+    --detector, it is what gasp-rag reports: --feature under gasp-rag's defaults.
+    """
     # A wrong path is better known before the hours of scoring than after.
     require_writable(output)
     items = read_items(source)
-    detector = GASP(
-        model,
-        k_chunks=k_chunks,
-        threshold=threshold,
-        economical=economical,
-        sensitivity_feature=feature,
-        max_ctx_tokens=max_ctx_tokens,
-        max_ans_tokens=max_ans_tokens,
-        device=device,
-        dtype=dtype,
-    )
-    detections = _detect_all(detector, items)
-    records = [
-        _record(number, items[number], detection, result)
-        for number, detection in enumerate(detections)
-        for result in detection
+    own = {
+        "k_chunks": k_chunks,
+        "threshold": threshold,
+        "economical": economical,
+        "feature": feature,
+        "max_ctx_tokens": max_ctx_tokens,
+        "max_ans_tokens": max_ans_tokens,
+    }
+    given: dict[str, Any] = {name: value for name, value in own.items() if _is_given(context, name)}
+    if "feature" in given:
+        given["sensitivity_feature"] = given.pop("feature")
+    gasp = GASP(model, device=device, dtype=dtype, detector=detector, **given)
+    detections = _detect_all(gasp, items)
+    rows = [
+        record
+        for number, (item, detection) in enumerate(zip(items, detections, strict=True))
+        for record in records(number, item, detection)
     ]
-    write_records(records, output)
+    write_records(rows, output)
     empty = sum(not detection.sentences for detection in detections)
     without_row = f" ({empty} empty and without a row)" if empty else ""
-    typer.echo(f"wrote {len(records)} sentence results from {len(items)} answers{without_row} to {output}")
+    typer.echo(f"wrote {len(rows)} sentence results from {len(items)} answers{without_row} to {output}")
 
 
 @app.command("eval")
@@ -181,10 +226,14 @@ def _one_path(argument: Path | None, option: Path | None) -> Path:
 def _refuse_options(context: typer.Context, panel: str, what: str) -> None:
     """Say so if an option was given that means nothing for this file."""
     for parameter in context.command.params:
-        origin = context.get_parameter_source(parameter.name or "")
-        given = origin is not None and origin.name == "COMMANDLINE"
-        if given and getattr(parameter, "rich_help_panel", None) == panel:
+        if _is_given(context, parameter.name or "") and getattr(parameter, "rich_help_panel", None) == panel:
             raise typer.BadParameter(f"{parameter.opts[0]} is of no use: it is {what}")
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option was given on the command line, be it with its default."""
+    origin = context.get_parameter_source(name)
+    return origin is not None and origin.name == "COMMANDLINE"
 
 
 def _evaluate_results(
@@ -200,12 +249,12 @@ def _evaluate_results(
     )
 
 
-def _detect_all(detector: GASP, items: list[dict[str, Any]]) -> list[Detection]:
+def _detect_all(gasp: GASP, items: list[dict[str, Any]]) -> list[Detection]:
     detections: list[Detection] = []
     with _progress() as progress:
         task = progress.add_task("scoring", total=len(items))
         for start in range(0, len(items), GROUP):
-            detections += detector.detect_batch(items[start : start + GROUP])
+            detections += gasp.detect_batch(items[start : start + GROUP])
             progress.update(task, completed=len(detections))
     return detections
 
@@ -229,27 +278,6 @@ def _progress() -> Progress:
         TimeRemainingColumn(),
         console=Console(stderr=True),
     )
-
-
-def _record(number: int, item: dict[str, Any], detection: Detection, result: SentenceResult) -> dict[str, Any]:
-    record = {
-        "item_id": number,
-        "sent_index": result.index,
-        "sentence": result.text,
-        "start": result.start,
-        "end": result.end,
-        "sensitivity": result.sensitivity,
-        "flagged": result.flagged,
-        "supporting_chunk": result.supporting_chunk,
-        "contradicting_chunk": result.contradicting_chunk,
-        "skip_reason": result.skip_reason,
-        "context_truncated": detection.context_tokens_cut > 0,
-        "answer_truncated": detection.answer_tokens_cut > 0,
-        "n_tokens": result.features["n_tokens"],
-        "surprisal": result.surprisal,
-    }
-    record |= {f"feat_{name}": value for name, value in result.features.items()}
-    return record | ({"label": item["label"]} if "label" in item else {})
 
 
 def _print_metrics(metrics: dict[str, float], *, as_json: bool) -> None:

@@ -121,9 +121,13 @@ class Detector:
 
     def scored(self, features: Sequence[FeatureVector]) -> tuple[float | None, ...]:
         """The score of each sentence by what ``read`` gave. Raises DetectorError if it has to learn first."""
+        self.require_ready()
+        return tuple(None if one.reason is not None else self.score(one.values) for one in features)
+
+    def require_ready(self) -> None:
+        """Raise DetectorError if it has to learn before it scores."""
         if self.learner is not None:
             raise DetectorError(self.name, f"{self.name} has to learn before it scores; `gasp eval` measures it")
-        return tuple(None if one.reason is not None else self.score(one.values) for one in features)
 
     def admits(self, scorer: ScorerIdentity) -> bool:
         """Whether it may read what that scorer says: coefficients were learned from the scores of some."""

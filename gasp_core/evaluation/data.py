@@ -68,7 +68,7 @@ def read_answers(path: str | Path) -> list[LabelledAnswer]:
     lines: dict[str, int] = {}
     for line, row in read_rows(path):
         try:
-            answer = _answer(row)
+            answer = answer_of(row)
         except ValueError as error:
             raise InputError(str(path), line, str(error)) from error
         if answer.id in lines:
@@ -90,7 +90,8 @@ def sample(answers: Sequence[LabelledAnswer], limit: int | None, seed: int) -> l
     return [answers[at] for at in sorted(drawn)]
 
 
-def _answer(row: Mapping[str, Any]) -> LabelledAnswer:
+def answer_of(row: Mapping[str, Any]) -> LabelledAnswer:
+    """The labelled answer that a row describes. Raises ValueError, which does not quote the row, if it is none."""
     exchange = parse_item(row).exchange
     if not any(row.get(name) is not None for name in LABEL_NAMES):
         raise ValueError(f"needs one of {', '.join(LABEL_NAMES)}")

@@ -14,13 +14,14 @@ from gasp_core.grounding import AnswerSkip, SentenceSkip
 class SentenceResult:
     """What was found for one sentence: the half-open character span ``[start, end)`` of the answer.
 
-    ``sensitivity`` is the feature that the detector reports, in nats per token: higher means that the sentence leans
-    more on the context. ``flagged`` says whether it is below the threshold. Both are None for a sentence without a
-    score, whose ``skip_reason`` says why; ``flagged`` is None also if there is no threshold. ``supporting_chunk`` is
-    the text of the chunk that the sentence reacts to most and ``supporting_chunk_index`` its place in the context,
-    None and -1 if it reacts to none or none was left out; ``contradicting_chunk`` is the one without which the sentence
-    would be likelier, a candidate for a contradiction. ``features`` has every feature by name, None where it was
-    not computed, and ``n_tokens``. ``surprisal`` is the mean -log p under the whole context, in nats.
+    ``sensitivity`` is its score by ``detector``: higher means that the sentence leans more on the context. It is in
+    nats per token, but for ``fused`` the log-odds of being grounded. ``flagged`` says whether it is below the
+    threshold. Both are None for a sentence without a score, whose ``skip_reason`` says why; ``flagged`` is None also if
+    there is no threshold. ``supporting_chunk`` is the text of the chunk that the sentence reacts to most and
+    ``supporting_chunk_index`` its place in the context, None and -1 if it reacts to none or none was left out;
+    ``contradicting_chunk`` is the one without which the sentence would be likelier, a candidate for a contradiction.
+    ``features`` has every feature by name, None where it was not computed, and ``n_tokens``. ``surprisal`` is the mean
+    -log p under the whole context, in nats.
     """
 
     index: int
@@ -36,6 +37,7 @@ class SentenceResult:
     skip_reason: SentenceSkip | None = None
     contradicting_chunk_index: int = NO_CHUNK
     contradicting_chunk: str | None = None
+    detector: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, ready for JSON; ``features`` is a dict of its own."""

@@ -3,60 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from gasp_core.detectors.detector import Detector, Evidence, Need
+from gasp_core.detectors.registry import AUTO, best_for, detector_named
+from gasp_core.errors import DetectorError
 from gasp_core.gasp_rag.detection import Detection, SentenceResult
 from gasp_core.gasp_rag.items import Item, parse_item
-from gasp_core.gasp_rag.sentence_scores import (
-    NO_CHUNK,
-    TWO_PASS_FEATURES,
-    Feature,
-    Scorer,
-    SentenceScore,
-    sentence_scores,
-)
-from gasp_core.grounding import AnswerGrounding, Chunk
-from gasp_core.template import PLAIN, PromptTemplate
+from gasp_core.gasp_rag.parameters import UNNAMED, Parameters, Unnamed, only_named
+from gasp_core.gasp_rag.sentence_scores import NO_CHUNK, Scorer, SentenceScore, sentence_scores
+from gasp_core.grounding import AnswerGrounding, Chunk, SentenceSkip
+from gasp_core.template import PromptTemplate
+
+if TYPE_CHECKING:  # torch, which those who only look at results can spare
+    from gasp_core.plan import Limits
 
 # Answers handed to the scorer at once. It batches by tokens itself; more would only hold more states in memory.
 GROUP = 4
 
 
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """By what one call is answered. ``limits`` are those of reading, in tokens (None: those of the scorer)."""
+
+    detector: Detector
+    threshold: float | None
+    limits: Limits | None
+
+
 class GASP:
     """Finds the sentences of an answer that do not lean on their context. Not for use by several threads at once.
 
-    ``k_chunks`` is into how many chunks a context given as one text is grouped. A sentence whose sensitivity is below
-    ``threshold`` is flagged; None flags nothing. ``economical`` reads the answer with the whole context and with none,
-    which is quicker and tells nothing about chunks. ``sensitivity_feature`` is one of the names in Feature; where
-    ``economical`` does not compute it, it is ``gap``. The other settings are those of Scorer, here ``scorer``.
+    ``detector`` names what makes the sensitivity of a sentence, its score: any detector that does not have to learn
+    first, or ``auto`` for the best that the model admits, which is ``fused`` for the packaged model and ``gap`` for
+    others. ``k_chunks`` (5) is into how many chunks a context given as one text is grouped. A sentence whose
+    sensitivity is below ``threshold`` is flagged; None flags nothing, and not to name it takes the first bound of the
+    detector, if it has one. ``economical`` reads the answer with the whole context and with none, which is quicker and
+    tells nothing about chunks. At most ``max_ctx_tokens`` of the context and ``max_ans_tokens`` of the answer are read;
+    not to name them leaves the model's window, in as many windows as the context takes. ``template`` is the prompt.
 
-    Raises ValueError if a setting is out of range, ModelNotFound or ModelUnsupported if the model cannot be used.
+    To name one of these parameters, even with its default, or a threshold in a call, without naming a detector gives
+    gasp-rag's numbers: sensitivity is then ``sensitivity_feature`` (``max_drop``), one of the names in Feature, or the
+    gap where ``economical`` does not compute it; ``threshold`` is None, ``max_ctx_tokens`` 1800 and ``max_ans_tokens``
+    256 where they are not named. To name none of them is ``auto``. ``model_id``, ``device`` and ``dtype``, as for
+    Scorer (here ``scorer``), change nothing of that.
+
+    Raises ValueError if a setting is out of range, DetectorError (one, too) if there is no such detector, it has to
+    learn first or needs what ``economical`` leaves out, ModelNotFound or ModelUnsupported if the model cannot be used
+    or the detector was not fitted to it.
     """
 
     def __init__(
         self,
         model_id: str,
-        k_chunks: int = 5,
-        threshold: float | None = None,
-        economical: bool = False,  # noqa: FBT001, FBT002 - gasp-rag's signature
-        sensitivity_feature: str = Feature.MAX_DROP.value,
-        max_ctx_tokens: int = 1800,
-        max_ans_tokens: int = 256,
+        k_chunks: int | Unnamed = UNNAMED,
+        threshold: float | Unnamed | None = UNNAMED,
+        economical: bool | Unnamed = UNNAMED,  # noqa: FBT001 - gasp-rag's signature
+        sensitivity_feature: str | Unnamed = UNNAMED,
+        max_ctx_tokens: int | Unnamed = UNNAMED,
+        max_ans_tokens: int | Unnamed = UNNAMED,
         device: str | None = None,
         dtype: str | None = None,
         *,
-        template: PromptTemplate = PLAIN,
+        template: PromptTemplate | Unnamed = UNNAMED,
+        detector: str | None = None,
     ) -> None:
-        if sensitivity_feature not in list(Feature):
-            raise ValueError(f"sensitivity_feature must be one of {', '.join(Feature)}, not {sensitivity_feature!r}")
-        if k_chunks < 1:
-            raise ValueError(f"k_chunks must be at least 1, not {k_chunks}")
-        self.k_chunks = k_chunks
-        self.threshold = threshold
-        self.economical = economical
-        falls_back = economical and sensitivity_feature not in TWO_PASS_FEATURES
-        self.sensitivity_feature = str(Feature.GAP if falls_back else sensitivity_feature)
-        self.scorer = Scorer(model_id, device, dtype, max_ctx_tokens, max_ans_tokens, template=template)
+        named = only_named(
+            k_chunks=k_chunks,
+            threshold=threshold,
+            economical=economical,
+            sensitivity_feature=sensitivity_feature,
+            max_ctx_tokens=max_ctx_tokens,
+            max_ans_tokens=max_ans_tokens,
+            template=template,
+        )
+        own = Parameters(**named)
+        wanted = None if detector is None else _wanted(detector, named)
+        self.k_chunks = own.k_chunks
+        self.economical = own.economical
+        self.sensitivity_feature = own.feature
+        self.scorer = Scorer(model_id, device, dtype, own.max_ctx_tokens, own.max_ans_tokens, template=own.template)
+        self._by_default = detector is None and not named
+        self._detector: Detector | None = None
+        self._limits = None
+        self.threshold = own.threshold
+        if detector is not None or self._by_default:
+            self._detector = wanted or best_for(self.scorer.identity)
+            self._detector.require_admission(self.scorer.identity)
+            self._limits = self.scorer.limits(named.get("max_ctx_tokens"), named.get("max_ans_tokens"))
+            if "threshold" not in named and self._detector.bounds is not None:
+                self.threshold = self._detector.bounds.flag_below
+
+    @property
+    def detector(self) -> str:
+        """The name of the detector that makes the sensitivities."""
+        return self._judgement(None).detector.name
 
     def detect(
         self,
@@ -65,7 +107,7 @@ class GASP:
         query: str | None = "",
         threshold: float | None = None,
     ) -> Detection:
-        """Score every sentence of one answer. ``threshold`` goes before that of the detector.
+        """Score every sentence of one answer. ``threshold`` goes before that of this object.
 
         A context of one text is grouped into ``k_chunks``; the texts of a list are the chunks themselves, and
         ``supporting_chunk_index`` counts in that list. Raises ValueError for what is no text.
@@ -85,52 +127,82 @@ class GASP:
 
     def _detect(self, items: Sequence[Item], threshold: float | None) -> list[Detection]:
         """Score items together. Only those whose context is one text are grouped into chunks."""
-        threshold = self.threshold if threshold is None else threshold
+        judgement = self._judgement(threshold)
         groundings = {
             in_parts: iter(
                 self.scorer.ground(
                     [item.exchange for item in items if item.in_parts is in_parts],
                     max_chunks=1 if in_parts else self.k_chunks,
                     leave_one_out=not self.economical,
+                    limits=judgement.limits,
                 )
             )
             for in_parts in (False, True)
         }
-        return [self._detection(item, next(groundings[item.in_parts]), threshold) for item in items]
+        return [_detection(item, next(groundings[item.in_parts]), judgement) for item in items]
 
-    def _detection(self, item: Item, grounding: AnswerGrounding, threshold: float | None) -> Detection:
-        return Detection(
-            tuple(
-                self._result(item, grounding.chunks, score, threshold)
-                for score in sentence_scores(item.exchange, grounding)
-            ),
-            skip_reason=grounding.skip_reason,
-            context_tokens_cut=grounding.truncation.context_tokens_cut,
-            answer_tokens_cut=grounding.truncation.answer_tokens_cut,
-        )
+    def _judgement(self, threshold: float | None) -> _Judgement:
+        """By what to answer a call with that threshold: one without a detector that it is meant for is gasp-rag's."""
+        if self._detector is None or (self._by_default and threshold is not None):
+            own = self.threshold if threshold is None else threshold
+            return _Judgement(detector_named(self.sensitivity_feature), own, None)
+        return _Judgement(self._detector, self.threshold if threshold is None else threshold, self._limits)
 
-    def _result(
-        self, item: Item, chunks: Sequence[Chunk], score: SentenceScore, threshold: float | None
-    ) -> SentenceResult:
-        features = score.features
-        sensitivity = features[self.sensitivity_feature]
-        supporting_index, supporting = _chunk(item, chunks, score.attributed_chunk)
-        contradicting_index, contradicting = _chunk(item, chunks, score.contradicting_chunk)
-        return SentenceResult(
-            index=score.index,
-            text=score.text,
-            sensitivity=sensitivity,
-            supporting_chunk_index=supporting_index,
-            supporting_chunk=supporting,
-            features=features,
-            flagged=None if threshold is None or sensitivity is None else sensitivity < threshold,
-            start=score.start,
-            end=score.end,
-            surprisal=score.surprisal,
-            skip_reason=score.skip_reason,
-            contradicting_chunk_index=contradicting_index,
-            contradicting_chunk=contradicting,
-        )
+
+def _wanted(name: str, named: Mapping[str, Any]) -> Detector | None:
+    """The detector of that name, None for auto. Raises DetectorError if it is none to use under these parameters."""
+    if "sensitivity_feature" in named:
+        raise DetectorError(name, "a detector and a feature are two names for what gives the score; name one of them")
+    if name == AUTO:
+        return None
+    detector = detector_named(name)
+    detector.require_ready()
+    if named.get("economical") and detector.needs is Need.LEAVE_ONE_OUT:
+        raise DetectorError(name, f"{name} needs leave-one-out, which is left out if it is to be economical")
+    return detector
+
+
+def _detection(item: Item, grounding: AnswerGrounding, judgement: _Judgement) -> Detection:
+    features = judgement.detector.read(Evidence.of(item.exchange, grounding))
+    results = zip(sentence_scores(item.exchange, grounding), features, judgement.detector.scored(features), strict=True)
+    return Detection(
+        tuple(
+            _result(item, grounding.chunks, score, None if score.skip_reason else sensitivity, one.reason, judgement)
+            for score, one, sensitivity in results
+        ),
+        skip_reason=grounding.skip_reason,
+        context_tokens_cut=grounding.truncation.context_tokens_cut,
+        answer_tokens_cut=grounding.truncation.answer_tokens_cut,
+    )
+
+
+def _result(
+    item: Item,
+    chunks: Sequence[Chunk],
+    score: SentenceScore,
+    sensitivity: float | None,
+    reason: str | None,
+    judgement: _Judgement,
+) -> SentenceResult:
+    threshold = judgement.threshold
+    supporting_index, supporting = _chunk(item, chunks, score.attributed_chunk)
+    contradicting_index, contradicting = _chunk(item, chunks, score.contradicting_chunk)
+    return SentenceResult(
+        index=score.index,
+        text=score.text,
+        sensitivity=sensitivity,
+        supporting_chunk_index=supporting_index,
+        supporting_chunk=supporting,
+        features=score.features,
+        flagged=None if threshold is None or sensitivity is None else sensitivity < threshold,
+        start=score.start,
+        end=score.end,
+        surprisal=score.surprisal,
+        skip_reason=score.skip_reason or (SentenceSkip(reason) if reason in list(SentenceSkip) else None),
+        contradicting_chunk_index=contradicting_index,
+        contradicting_chunk=contradicting,
+        detector=judgement.detector.name,
+    )
 
 
 def _parsed(number: int, item: Mapping[str, Any]) -> Item:

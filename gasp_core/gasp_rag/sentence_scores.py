@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from gasp_core.detectors.leave_one_out import max_drop, max_jsd, mean_drop, top2_drop
 from gasp_core.gasp_rag.case import Case, chunk_spans, sentence_spans
 from gasp_core.grounding import AnswerGrounding, Exchange, Method, Passage, SentenceGrounding, SentenceSkip
+from gasp_core.identity import ScorerIdentity
 from gasp_core.packaged import resolve_model
 from gasp_core.template import PLAIN, PromptTemplate
+
+if TYPE_CHECKING:
+    from gasp_core.plan import Limits
+    from gasp_core.scorer import GroundingScorer
 
 NO_CHUNK = -1
 
@@ -95,18 +102,15 @@ class Scorer:
         *,
         template: PromptTemplate = PLAIN,
     ) -> None:
-        for name, tokens in (("max_ctx_tokens", max_ctx_tokens), ("max_ans_tokens", max_ans_tokens)):
-            if tokens < 1:
-                raise ValueError(f"{name} must be at least 1, not {tokens}")
+        _require_positive(max_ctx_tokens=max_ctx_tokens, max_ans_tokens=max_ans_tokens)
         # Seconds to import, which those who only look at results or --help need not wait for.
         from gasp_core.model import load_model
         from gasp_core.passes.choice import choose_passes
-        from gasp_core.plan import Limits
 
         self.model_id = model_id
         self._model = load_model(resolve_model(model_id), device=device or "auto", dtype=dtype or "auto")
         self._passes = choose_passes(self._model).passes
-        self._limits = Limits(max_context_tokens=max_ctx_tokens, max_answer_tokens=max_ans_tokens)
+        self._limits = self.limits(max_ctx_tokens, max_ans_tokens)
         self._template = template
 
     def score(
@@ -126,21 +130,39 @@ class Scorer:
         grounding = self.ground([exchange], max_chunks=case.n_chunks, leave_one_out=leave_one_out)[0]
         return sentence_scores(exchange, grounding)
 
-    def ground(self, exchanges: Sequence[Exchange], *, max_chunks: int, leave_one_out: bool) -> list[AnswerGrounding]:
+    @property
+    def identity(self) -> ScorerIdentity:
+        """Everything that the scores depend on, but for the limits."""
+        return self._scorer(1, self._limits).identity
+
+    def limits(self, max_ctx_tokens: int | None, max_ans_tokens: int | None) -> Limits:
+        """Limits for ``ground``; None is what the model's window holds. Raises ValueError if one is below 1."""
+        from gasp_core.plan import Limits
+
+        _require_positive(max_ctx_tokens=max_ctx_tokens, max_ans_tokens=max_ans_tokens)
+        return Limits(max_context_tokens=max_ctx_tokens, max_answer_tokens=max_ans_tokens)
+
+    def ground(
+        self, exchanges: Sequence[Exchange], *, max_chunks: int, leave_one_out: bool, limits: Limits | None = None
+    ) -> list[AnswerGrounding]:
         """Score exchanges together; the results are in their order.
 
-        A context of one passage is grouped into at most ``max_chunks`` chunks.
+        A context of one passage is grouped into at most ``max_chunks`` chunks. ``limits`` go before those of the
+        scorer.
         """
+        scorer = self._scorer(max_chunks, limits or self._limits)
+        return scorer.score(exchanges, Method.LEAVE_ONE_OUT if leave_one_out else Method.TWO_PASS)
+
+    def _scorer(self, max_chunks: int, limits: Limits) -> GroundingScorer:
         from gasp_core.scorer import GroundingScorer
 
-        scorer = GroundingScorer(
+        return GroundingScorer(
             self._model,
             template=self._template,
-            limits=self._limits,
+            limits=limits,
             max_chunks=max(1, max_chunks),
             passes=self._passes,
         )
-        return scorer.score(exchanges, Method.LEAVE_ONE_OUT if leave_one_out else Method.TWO_PASS)
 
 
 def sentence_scores(exchange: Exchange, grounding: AnswerGrounding) -> list[SentenceScore]:
@@ -151,17 +173,16 @@ def sentence_scores(exchange: Exchange, grounding: AnswerGrounding) -> list[Sent
 def _sentence_score(answer: str, result: SentenceGrounding, n_chunks: int) -> SentenceScore:
     place = result.sentence
     by_chunk = {drop.chunk: drop.drop for drop in result.drops}
-    drops = sorted(by_chunk.values(), reverse=True)
     return SentenceScore(
         index=result.index,
         text=answer[place.start : place.end],
         n_tokens=result.n_tokens,
         gap=result.gap,
         jsd_noctx=result.jsd_no_context,
-        max_drop=_mean(drops[:1]),
-        mean_drop=_mean(drops),
-        top2_drop=_mean(drops[:2]),
-        max_jsd=max((drop.jsd for drop in result.drops), default=None),
+        max_drop=max_drop(result),
+        mean_drop=mean_drop(result),
+        top2_drop=top2_drop(result),
+        max_jsd=max_jsd(result),
         chunk_drops=tuple(by_chunk.get(chunk) for chunk in range(n_chunks)) if by_chunk else (),
         attributed_chunk=NO_CHUNK if result.supporting_chunk is None else result.supporting_chunk,
         start=place.start,
@@ -172,5 +193,7 @@ def _sentence_score(answer: str, result: SentenceGrounding, n_chunks: int) -> Se
     )
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _require_positive(**limits: int | None) -> None:
+    for name, tokens in limits.items():
+        if tokens is not None and tokens < 1:
+            raise ValueError(f"{name} must be at least 1, not {tokens}")

@@ -15,10 +15,12 @@ import torch
 
 import gasp_core
 from gasp_core import GASP, Case, Detection, SentenceResult, chunk_spans, evaluate, read_items, write_records
+from gasp_core.detectors.two_pass import GAP
+from gasp_core.errors import DetectorError, ModelUnsupported
 from gasp_core.grounding import Exchange, Passage
 from gasp_core.model import LanguageModel
 from gasp_core.scorer import GroundingScorer
-from gasp_core.template import GASP_RAG
+from gasp_core.template import GASP_RAG, PLAIN
 from tests.models import save_model
 
 CONTEXT = "The museum opens at nine. Tickets cost twelve euros. Dogs must stay outside. Children pay nothing."
@@ -151,6 +153,99 @@ def test_an_unknown_feature_is_refused_before_a_model_is_loaded(feature: str) ->
         GASP("no-such-model", sensitivity_feature=feature)
 
 
+# Which detector gives the sensitivity
+
+
+def test_who_names_nothing_gets_the_best_detector_that_the_model_admits_and_its_first_bound(folder: str) -> None:
+    plain = GASP(folder, device="cpu", dtype="float32")
+    assert (plain.detector, plain.threshold) == (GAP.name, 0.15)
+    found = plain.detect(CONTEXT, ANSWER, QUESTION)
+    assert {one.detector for one in found} == {"gap"}
+    for one in found:
+        assert one.sensitivity == one.features["gap"]
+        assert one.flagged == (None if one.sensitivity is None else one.sensitivity < 0.15)
+    assert any(one.supporting_chunk is not None for one in found)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"k_chunks": 5},
+        {"threshold": None},
+        {"threshold": 0.5},
+        {"economical": False},
+        {"sensitivity_feature": "max_drop"},
+        {"max_ctx_tokens": 1800},
+        {"max_ans_tokens": 256},
+        {"template": PLAIN},
+    ],
+)
+def test_who_names_one_of_gasp_rags_parameters_even_with_its_default_gets_gasp_rags_numbers(
+    folder: str, named: dict[str, Any]
+) -> None:
+    theirs = GASP(folder, device="cpu", **named)
+    assert (theirs.detector, theirs.threshold) == ("max-drop", named.get("threshold"))
+    assert [one.sensitivity == one.features["max_drop"] for one in theirs.detect(CONTEXT, ANSWER)] == [True] * 3
+
+
+def test_a_threshold_in_a_call_without_a_detector_is_one_of_gasp_rags(folder: str) -> None:
+    plain = GASP(folder, device="cpu")
+    theirs = GASP(folder, k_chunks=5, device="cpu")
+    assert plain.detect(CONTEXT, ANSWER, threshold=0.5) == theirs.detect(CONTEXT, ANSWER, threshold=0.5)
+    assert plain.detect_batch(ITEMS, threshold=0.5) == theirs.detect_batch(ITEMS, threshold=0.5)
+    assert plain.detect(CONTEXT, ANSWER).sentences[1].detector == "gap"
+    named = GASP(folder, detector="jsd", device="cpu")
+    assert {one.detector for one in named.detect(CONTEXT, ANSWER, threshold=0.5)} == {"jsd"}
+
+
+def test_a_detector_that_is_named_goes_with_gasp_rags_parameters(folder: str) -> None:
+    named = GASP(folder, k_chunks=2, economical=True, detector="jsd", device="cpu")
+    assert (named.detector, named.threshold) == ("jsd", 0.06)
+    one = named.detect(CONTEXT, ANSWER).sentences[1]
+    assert one.sensitivity == one.features["jsd_noctx"]
+    assert GASP(folder, threshold=None, detector="jsd", device="cpu").threshold is None
+    assert GASP(folder, threshold=0.3, detector="max_drop", device="cpu").detector == "max-drop"
+    assert GASP(folder, k_chunks=2, detector="auto", device="cpu").detector == "gap"
+    assert GASP(folder, detector="perplexity", device="cpu").detect(CONTEXT, ANSWER).sentences[1].flagged is None
+
+
+def test_a_detector_of_text_skips_what_the_scorer_does_and_says_why_it_has_no_score(folder: str) -> None:
+    heading, word, sentence = GASP(folder, detector="lexical", device="cpu").detect(
+        CONTEXT, "# Visit\n\nUnbelievable! The museum opens at nine."
+    )
+    assert (heading.sensitivity, heading.skip_reason) == (None, "heading")
+    assert (word.sensitivity, word.skip_reason) == (None, "too_short")
+    assert (sentence.sensitivity, sentence.skip_reason, sentence.detector) == (0.0, None, "lexical")
+
+
+def test_without_gasp_rags_limits_everything_is_read(folder: str) -> None:
+    long = " ".join(f"Room {number} opens at nine and closes at six." for number in range(300))
+    theirs, ours = (GASP(folder, detector=name, economical=True, device="cpu") for name in (None, "auto"))
+    assert theirs.detect(long, ANSWER).context_tokens_cut > 0
+    assert ours.detect(long, ANSWER).context_tokens_cut == 0
+    assert GASP(folder, detector="gap", max_ctx_tokens=100, device="cpu").detect(long, ANSWER).context_tokens_cut > 0
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({"detector": "magic"}, "no detector 'magic'; there are gap"),
+        ({"detector": "trained"}, "trained has to learn before it scores"),
+        ({"detector": "gap", "sensitivity_feature": "gap"}, "name one of them"),
+        ({"detector": "auto", "sensitivity_feature": "gap"}, "name one of them"),
+        ({"detector": "max-drop", "economical": True}, "max-drop needs leave-one-out"),
+    ],
+)
+def test_a_detector_that_is_of_no_use_is_refused_before_a_model_is_loaded(named: dict[str, Any], message: str) -> None:
+    with pytest.raises(DetectorError, match=message):
+        GASP("no-such-model", **named)
+
+
+def test_coefficients_for_the_scores_of_others_are_refused(folder: str) -> None:
+    with pytest.raises(ModelUnsupported, match="fused was fitted to the scores of SmolLM2"):
+        GASP(folder, detector="fused", device="cpu")
+
+
 def test_fewer_than_one_chunk_is_refused_before_a_model_is_loaded() -> None:
     with pytest.raises(ValueError, match="k_chunks must be at least 1"):
         GASP("no-such-model", k_chunks=0)
@@ -269,7 +364,7 @@ def test_the_threshold_of_a_call_goes_before_that_of_the_detector_and_is_strict(
     assert first.sensitivity is not None
     assert detector.detect(CONTEXT, ANSWER, threshold=first.sensitivity).sentences[1].flagged is False
     assert detector.detect(CONTEXT, ANSWER, threshold=0.0).sentences[1].flagged is (first.sensitivity < 0)
-    assert GASP(folder, device="cpu").detect(CONTEXT, ANSWER).sentences[1].flagged is None
+    assert GASP(folder, k_chunks=5, device="cpu").detect(CONTEXT, ANSWER).sentences[1].flagged is None
 
 
 def test_a_summary_is_over_the_sentences_with_a_score() -> None:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from gasp_core import __version__
 from gasp_core.cli import app, main
 from gasp_core.errors import GaspError
+from tests.labelled_answers import labelled_rows, write_rows
 
 ROWS = [
     {
@@ -117,8 +118,73 @@ def test_a_row_has_the_columns_of_gasp_rag_and_ours(rows_file: Path, tiny_folder
     theirs = ["item_id", "sent_index", "sentence", "sensitivity", "flagged", "supporting_chunk", "label"]
     features = ["gap", "jsd_noctx", "max_drop", "mean_drop", "top2_drop", "max_jsd", "n_tokens"]
     ours = ["start", "end", "skip_reason", "context_truncated", "answer_truncated", "n_tokens", "surprisal"]
-    ours.append("contradicting_chunk")
+    ours += ["contradicting_chunk", "detector"]
     assert set(record) == {*theirs, *(f"feat_{name}" for name in features), *ours}
+
+
+@pytest.mark.parametrize(
+    ("options", "detector", "column"),
+    [
+        ((), "gap", "feat_gap"),
+        (("--detector", "auto", "--k-chunks", "3"), "gap", "feat_gap"),
+        (("--detector", "jsd"), "jsd", "feat_jsd_noctx"),
+        (("--detector", "max_drop"), "max-drop", "feat_max_drop"),
+        (("--k-chunks", "5"), "max-drop", "feat_max_drop"),
+        (("--threshold", "0.5"), "max-drop", "feat_max_drop"),
+        (("--max-ans-tokens", "256"), "max-drop", "feat_max_drop"),
+        (("--economical",), "gap", "feat_gap"),
+        (("--feature", "top2_drop"), "top2-drop", "feat_top2_drop"),
+    ],
+)
+def test_every_row_names_the_detector_of_its_score(
+    rows_file: Path, tiny_folder: Path, tmp_path: Path, options: tuple[str, ...], detector: str, column: str
+) -> None:
+    detect(rows_file, tmp_path / "out.jsonl", tiny_folder, *options)
+    for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        assert record["detector"] == detector
+        assert record["sensitivity"] == record[column]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--detector", "magic"), "no detector 'magic'"),
+        (("--detector", "gap", "--feature", "gap"), "name one of them"),
+        (("--detector", "fused"), "fused was fitted to the scores of SmolLM2"),
+    ],
+)
+def test_a_detector_that_is_of_no_use_is_said_in_a_line(
+    rows_file: Path, tiny_folder: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    paths = ("--input", str(rows_file), "--output", str(tmp_path / "out.jsonl"), "--model", str(tiny_folder))
+    fails_with(message, "detect", *paths, *options)
+
+
+def test_detect_ranks_labelled_answers_as_eval_does(
+    tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GASP_CACHE_DIR", str(tmp_path / "cache"))
+    answers = write_rows(tmp_path / "museum.jsonl", labelled_rows(12))
+    model = ("--model", str(tiny_folder), "--device", "cpu")
+    for name, options in (("gap", ()), ("jsd", ("--detector", "jsd", "--economical"))):
+        done = run("detect", "--input", str(answers), "--output", str(tmp_path / "results.jsonl"), *model, *options)
+        assert done.exit_code == 0, done.output
+        detected = json.loads(run("eval", str(tmp_path / "results.jsonl"), "--json").stdout)
+        measured = json.loads(run("eval", str(answers), "--detector", name, *model, "--json").stdout)["museum"][name]
+        assert (detected["n"], detected["positives"]) == (measured["n"], measured["n_unsupported"]) == (24, 6)
+        assert detected["roc_auc"] == pytest.approx(measured["auc"], abs=1e-12)
+
+
+def test_a_row_of_results_has_the_label_that_people_gave_its_sentence(tiny_folder: Path, tmp_path: Path) -> None:
+    row = labelled_rows(1)[0]
+    start = row["labels"][0]["start"]
+    by_sentence = {"sentence_labels": [{"start": start, "end": len(row["answer"]), "label": 1}], "labels": None}
+    rows = [row, row | {"id": "2"} | by_sentence, row | {"id": "3", "answer_label": 1}, row | {"source_id": None}]
+    write_rows(tmp_path / "in.jsonl", rows)
+    detect(tmp_path / "in.jsonl", tmp_path / "out.jsonl", tiny_folder, "--economical")
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [one.get("label", "absent") for one in records] == [0, 1, None, 1, *["absent"] * 4]
 
 
 def test_an_empty_answer_has_no_row_and_is_counted(tiny_folder: Path, tmp_path: Path) -> None:

@@ -1,0 +1,118 @@
+"""The detectors: what each is stored under, what it may read, how it is named, and which one a worker judges by."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from gasp_core.detectors.detector import Bounds
+from gasp_core.detectors.fused import FUSED
+from gasp_core.detectors.fused_model import shipped_fused
+from gasp_core.detectors.leave_one_out import MAX_DROP
+from gasp_core.detectors.registry import AUTO, DETECTORS, best_for, detector_named
+from gasp_core.detectors.two_pass import GAP, JSD
+from gasp_core.errors import DetectorError
+from gasp_core.identity import ScorerIdentity
+from worker.errors import SettingsError
+from worker.settings.detectors import DetectorChoice, choose_detector
+
+KNOWN = shipped_fused().scorers[0]
+OTHER = ScorerIdentity("Other-7B", "0123456789abcdef", "bfloat16", "plain-1", "gasp-2")
+STORED = {name: detector for name, detector in DETECTORS.items() if detector.version is not None}
+
+
+# What is stored under a detector
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "label"),
+    [
+        ("gap", "gasp-2", "Other-7B@01234567 bfloat16 plain-1 gasp-2"),
+        ("jsd", "gasp-2 jsd", "Other-7B@01234567 bfloat16 plain-1 gasp-2 jsd"),
+        ("fused", "gasp-2 fused-1", "Other-7B@01234567 bfloat16 plain-1 gasp-2 fused-1"),
+    ],
+)
+def test_the_identity_that_scores_are_stored_under_is_that_of_the_first_release(
+    name: str, method: str, label: str
+) -> None:
+    identity = DETECTORS[name].judging(OTHER)
+    assert identity == ScorerIdentity("Other-7B", "0123456789abcdef", "bfloat16", "plain-1", method)
+    assert identity.label == label
+
+
+def test_the_scorers_that_fused_reads_are_those_that_it_was_fitted_to() -> None:
+    assert [one.label for one in shipped_fused().scorers] == [
+        "SmolLM2-135M-Instruct@aaaec003 bfloat16 plain-1 gasp-2",
+        "SmolLM2-135M-Instruct@aaaec003 bfloat16 plain-1 gasp-2-masked",
+        "SmolLM2-135M-Instruct@aaaec003 float32 plain-1 gasp-2",
+        "SmolLM2-135M-Instruct@aaaec003 float32 plain-1 gasp-2-masked",
+    ]
+
+
+def test_the_bounds_to_begin_with_are_those_of_the_documentation() -> None:
+    assert {name: detector.bounds for name, detector in DETECTORS.items() if detector.bounds is not None} == {
+        "gap": Bounds(0.15, 0.15),
+        "jsd": Bounds(0.06, 0.06),
+        "fused": Bounds(2.0, 2.0),
+    }
+
+
+def test_a_detector_without_a_version_or_bounds_says_so() -> None:
+    with pytest.raises(DetectorError, match="nothing is stored by max-drop"):
+        MAX_DROP.judging(OTHER)
+    with pytest.raises(DetectorError, match="nobody has chosen bounds for the scores of max-drop"):
+        MAX_DROP.require_bounds()
+
+
+# Names
+
+
+def test_every_detector_is_found_by_its_name_and_a_feature_of_gasp_rag_by_gasp_rags() -> None:
+    assert all(detector_named(name) is detector for name, detector in DETECTORS.items())
+    theirs = ("max_drop", "gap", "mean_drop", "top2_drop", "max_jsd", "jsd_noctx")
+    ours = ("max-drop", "gap", "mean-drop", "top2-drop", "max-jsd", "jsd")
+    assert [detector_named(name).name for name in theirs] == list(ours)
+
+
+def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+    with pytest.raises(DetectorError, match=r"^no detector 'magic'; there are gap, jsd, .*, tpa$"):
+        detector_named("magic")
+
+
+def test_looking_detectors_up_reads_no_file_and_imports_neither_numpy_nor_torch() -> None:
+    program = (
+        "import sys\n"
+        "from gasp_core.detectors.registry import DETECTORS\n"
+        "from gasp_core.detectors.fused_model import shipped_fused\n"
+        "print(shipped_fused.cache_info().currsize, sorted({'torch', 'numpy', 'sklearn'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("0 []\n", "")
+
+
+# What a worker judges by
+
+
+def test_the_best_detector_is_fused_where_the_coefficients_are_for_the_scorer_and_the_gap_elsewhere() -> None:
+    assert best_for(KNOWN) is choose_detector("auto", KNOWN) is FUSED
+    assert best_for(OTHER) is choose_detector("auto", OTHER) is GAP
+
+
+def test_what_was_asked_for_is_taken() -> None:
+    assert choose_detector("gap", KNOWN) is GAP
+    assert choose_detector("jsd", OTHER) is JSD
+    assert choose_detector("fused", KNOWN) is FUSED
+
+
+def test_fused_is_refused_for_another_scorer_with_what_to_do() -> None:
+    with pytest.raises(SettingsError, match=r"^GASP_DETECTOR: .*SmolLM2.*; gap and jsd take any model$"):
+        choose_detector("fused", OTHER)
+
+
+def test_the_setting_offers_every_detector_that_can_be_stored_and_cut() -> None:
+    assert set(get_args(DetectorChoice)) == {AUTO, *STORED}
+    assert all(detector.bounds is not None for detector in STORED.values())
+    assert len({detector.judging(KNOWN).label for detector in STORED.values()}) == len(STORED)
