@@ -15,8 +15,11 @@ settings.load_profile("shared")
 
 
 def pytest_configure() -> None:
-    """No model is looked for on the hub, which would be asked again and again for half a minute."""
+    """Set what torch and transformers read when they are imported, here and in the processes that tests start."""
+    # The hub would be asked again and again, for half a minute a model that is not there.
     os.environ["HF_HUB_OFFLINE"] = "1"
+    # Tests run side by side, and the models are tiny: threads that wait for each other cost four times the CPU.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture(autouse=True)
