@@ -31,7 +31,7 @@ def test_the_label_that_means_support_is_read_from_the_models_configuration(
     read = model.tokenizer(OPENS, "museum opens", return_tensors="pt")
     with torch.inference_mode():
         expected = model.network(**read).logits.softmax(-1)[0, index].item()
-    assert model.probability([OPENS], "museum opens") == pytest.approx(expected, abs=1e-6)
+    assert model.probability([OPENS], "museum opens") == pytest.approx(expected, abs=1e-5)
     assert 0.01 < expected < 0.99
 
 
@@ -41,7 +41,7 @@ def test_a_single_logit_rises_with_support(tmp_path: Path, label: str) -> None:
     read = model.tokenizer(OPENS, "museum opens", return_tensors="pt")
     with torch.inference_mode():
         expected = model.network(**read).logits.sigmoid().item()
-    assert model.probability([OPENS], "museum opens") == pytest.approx(expected, abs=1e-6)
+    assert model.probability([OPENS], "museum opens") == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_long_passage_is_read_in_windows_to_its_end_and_the_best_window_wins(tmp_path: Path) -> None:
