@@ -21,6 +21,8 @@ from tests.soak.expectation import Expectation
 SHORT = (
     *("--messages", "800", "--backlog", "400", "--partitions", "6", "--workers", "2", "--seed", "1"),
     *("--kills", "7", "--terms", "2", "--stops", "1", "--broker-restarts", "1", "--database-restarts", "1"),
+    # Each kill is waited out by the group.
+    *("--session-timeout-s", "3"),
 )
 
 
