@@ -40,6 +40,7 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._reading = engine.execution_options(postgresql_readonly=True)
 
     def close(self) -> None:
         """Close the idle connections. Those in use close when their transaction ends."""
@@ -48,8 +49,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One transaction that only reads. Raises StoreError."""
-        reading = self._engine.execution_options(postgresql_readonly=True)
-        with translated(self._engine.url), reading.begin() as connection:
+        with translated(self._engine.url), self._reading.begin() as connection:
             yield connection
 
     def write(self, work: Callable[[Connection], Result]) -> Result:

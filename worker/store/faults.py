@@ -132,7 +132,9 @@ def _from_driver(cause: psycopg.Error, url: URL) -> StoreError:
         return StoreConflict(f"another transaction was quicker: {constraint}", sqlstate=sqlstate)
     if sqlstate == _CHECK_VIOLATION and constraint is None:
         # Every check of ours has a name; without one it is "no partition of relation found for row".
-        message = f"no week takes the row: table {cause.diag.table_name}; gasp-worker run --roles jobs makes them ahead"
+        message = (
+            f"no week takes the row: table {cause.diag.table_name}; gasp-worker run --roles maintain makes them ahead"
+        )
         return PartitionMissing(message, sqlstate=sqlstate)
     kind = _ERRORS_BY_SQLSTATE.get(sqlstate) or _ERRORS_BY_SQLSTATE.get(sqlstate[:2], StoreError)
     if kind is StoreRejected:

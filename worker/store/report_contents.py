@@ -32,7 +32,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A version came into force, at a time until which another did (None: it still is). Bounds in nats."""
+    """A version came into force, at a time until which another did (None: it still is). The bounds are scores."""
 
     time: datetime
     until: datetime | None
@@ -67,7 +67,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Lowest:
-    """A flagged sentence with its score in nats. The texts are the user's: never log them."""
+    """A flagged sentence with its score. The texts are the user's: never log them."""
 
     time: datetime
     interaction_id: str
@@ -90,7 +90,7 @@ class ReviewerAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Everything that a report shows. ``scores`` are in nats; labels are those of the period."""
+    """Everything that a report shows. Labels are those of the period."""
 
     totals: Totals
     scores: Floats

@@ -130,7 +130,7 @@ class Retention(Repository):
 
     @writes
     def delete_lost_offsets(self, connection: Connection, before: datetime) -> int:
-        """Remove the offset gaps that were noticed before a time; return how many."""
+        """Forget the lost offsets that were noticed before a time; return how many entries."""
         return connection.execute(delete(offset_gaps).where(offset_gaps.c.noticed_at < before)).rowcount
 
 

@@ -66,7 +66,7 @@ class Store:
         self.review_tasks = ReviewTasks(database)
         self.labels = Labels(database)
         self.votes = Votes(database)
-        # Upkeep of the database, and looks at it.
+        # Maintenance of the database, and looks at it.
         self.job_runs = JobRuns(database)
         self.weekly_partitions = WeeklyPartitions(database)
         self.retention_periods = RetentionPeriods(database)
