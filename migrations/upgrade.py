@@ -1,16 +1,14 @@
-"""Brings a database to a revision. Any number of processes may do it at once: they wait for each other."""
+"""Brings a database to a revision, while workers use it. Any number of processes may do it at once: they queue."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import psycopg
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -19,53 +17,67 @@ from sqlalchemy.pool import NullPool
 from migrations.database_url import engine_url, without_secrets
 from migrations.encoding import require_utf8
 from migrations.errors import MigrationError
+from migrations.records import adopt
+from migrations.revisions import config
 
 # Any fixed number serves, as long as nothing else in the database takes it as an advisory lock.
 _LOCK_KEY = 0x67617370
 _CONNECT_TIMEOUT_S = 10
 _QUEUE_TIMEOUT_S = 300
 _QUEUE_INTERVAL_S = 0.1
-# A table that is in use must not make every query behind the migration wait for long: better to fail and try again.
-_LOCK_TIMEOUT_S = 10
 _STATEMENT_TIMEOUT_S = 300
+# Whoever comes behind a statement that waits for a lock waits too. Therefore it gives up soon, lets them pass, and is
+# tried again: a query of some minutes delays the migration, and nobody else by more than the lock timeout.
+_LOCK_TIMEOUT_S = 1
+_RETRY_PAUSE_S = 2.0
+_PATIENCE_S = 600
 
+_LOCK_NOT_AVAILABLE, _DEADLOCK = "55P03", "40P01"
 # What to do about it, by PostgreSQL's code, where the server's sentence does not say.
 _REMEDIES = {
     "42501": "migrate with the GASP_DATABASE_URL of the database's owner",
-    "55P03": "something uses the table: look in pg_stat_activity, and run gasp-worker migrate again",
+    _LOCK_NOT_AVAILABLE: "something uses the table: look in pg_stat_activity, and run gasp-worker migrate again",
     "57014": "it took too long: look in pg_stat_activity, and run gasp-worker migrate again",
 }
 
 
-def upgrade(url: str, revision: str = "head") -> None:
+def upgrade(url: str, revision: str = "head", *, on_wait: Callable[[str], None] = lambda _: None) -> None:
     """Apply the revisions up to ``revision``; nothing happens if they are applied already.
 
-    Raises MigrationError if the URL is none, or if the database cannot be reached or refuses.
+    One that meets a lock is broken off and tried again for ten minutes; ``on_wait`` is told of each time. Raises
+    MigrationError if the URL is none, or if the database cannot be reached or refuses.
     """
-    with _migrating(url) as config:
-        command.upgrade(config, revision)
+    with _migrating(url) as (connection, alembic):
+        deadline = time.monotonic() + _PATIENCE_S
+        while not _upgraded(connection, alembic, revision, is_last_try=time.monotonic() > deadline):
+            on_wait(f"something uses what is to be changed; trying again in {_RETRY_PAUSE_S:g} s")
+            time.sleep(_RETRY_PAUSE_S)
 
 
 def downgrade(url: str, revision: str) -> None:
-    """Take back the revisions after ``revision`` (``base``: all of them, with the data). Raises as upgrade does."""
-    with _migrating(url) as config:
-        command.downgrade(config, revision)
+    """Take back the revisions after ``revision`` (``base``: all of them, with the data). Raises as upgrade does.
+
+    No worker may run meanwhile.
+    """
+    with _migrating(url) as (_, alembic):
+        command.downgrade(alembic, revision)
 
 
-def head_revision() -> str | None:
-    """The newest revision this version of the code knows."""
-    return ScriptDirectory.from_config(_config()).get_current_head()
-
-
-def _config() -> Config:
-    config = Config()
-    # Config reads % as the start of an interpolation.
-    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
-    return config
+def _upgraded(connection: Connection, alembic: Config, revision: str, *, is_last_try: bool) -> bool:
+    """Whether it went through; False if it met a lock. The revisions before that one stay applied."""
+    try:
+        command.upgrade(alembic, revision)
+    except DBAPIError as error:
+        state = getattr(error.orig, "sqlstate", None)
+        if is_last_try or state not in {_LOCK_NOT_AVAILABLE, _DEADLOCK}:
+            raise
+        connection.rollback()
+        return False
+    return True
 
 
 @contextmanager
-def _migrating(url: str) -> Iterator[Config]:
+def _migrating(url: str) -> Iterator[tuple[Connection, Config]]:
     """Connect, wait for the lock, set the timeouts; turn errors into ours without the URL's password."""
     try:
         address = engine_url(url)
@@ -74,11 +86,12 @@ def _migrating(url: str) -> Iterator[Config]:
     options = {"connect_timeout": _CONNECT_TIMEOUT_S, "application_name": "gasp-migrate"}
     engine = create_engine(address, poolclass=NullPool, connect_args=options)
     require_utf8(engine, MigrationError)
-    config = _config()
+    alembic = config()
     try:
         with engine.connect() as connection, _locked(connection):
-            config.attributes["connection"] = connection
-            yield config
+            adopt(connection)
+            alembic.attributes["connection"] = connection
+            yield connection, alembic
     except (SQLAlchemyError, CommandError) as error:
         raise MigrationError(without_secrets(_message(error), address)) from None
     finally:

@@ -72,11 +72,12 @@ def run(
 
 @app.command()
 def migrate() -> None:
-    """Bring the database to the revision that this version needs. Several may run at once."""
-    from migrations.upgrade import head_revision, upgrade
+    """Bring the database to the revision that this version needs, while workers run. Safe to run several at once."""
+    from migrations.revisions import head_revision
+    from migrations.upgrade import upgrade
 
     settings = _settings()
-    upgrade(settings.database)
+    upgrade(settings.database, on_wait=lambda why: typer.echo(why, err=True))
     typer.echo(f"the database is at revision {head_revision()}")
 
 

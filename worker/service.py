@@ -49,7 +49,7 @@ from worker.second_opinion.start import OpinionNeeds, second_opinions
 from worker.settings.detectors import choose_detector
 from worker.settings.roles import Role
 from worker.settings.settings import Settings
-from worker.store.schema import require_current_schema
+from worker.store.schema import require_usable_schema
 from worker.store.scorers import Scorers
 from worker.store.store import Store, open_store
 from worker.store.thresholds import Thresholds
@@ -98,7 +98,7 @@ def run_service(
         _serve(settings, telemetry, stack)
         store = stack.enter_context(open_store(settings.database, application_name=f"gasp-worker {owner}"))
         start = RetryPolicy(stop, telemetry, part="start", within_s=settings.work_timeout_s)
-        start.call(lambda: require_current_schema(store.server), name="schema")
+        start.call(lambda: require_usable_schema(store.server), name="schema")
         start.call(store.weekly_partitions.ensure, name="weeks")
         stack.enter_context(
             observed(telemetry, jobs=store.attribution_jobs, outbox=store.outbox, runs=store.calibration_runs)

@@ -50,7 +50,9 @@ $$;
 
 -- The worker. What was logged and found is written once: of stored rows it changes only which revision is current and
 -- what attribution adds. It deletes what retention deletes; the rows below these go with them.
-GRANT SELECT ON alembic_version, retention_periods, review_policies TO gasp_worker;
+GRANT SELECT ON schema_revisions, retention_periods, review_policies TO gasp_worker;
+-- Workers of release 0.1.0 look here instead; it goes with release 0.3.0.
+GRANT SELECT ON alembic_version TO gasp_worker;
 GRANT SELECT, INSERT ON scorers TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (is_active, activated_at) ON thresholds TO gasp_worker;
 GRANT SELECT, INSERT ON calibration_runs, threshold_activations TO gasp_worker;
@@ -68,14 +70,20 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON attribution_jobs, rescore_jobs, job_runs
 GRANT SELECT, INSERT ON review_labels TO gasp_worker;
 GRANT EXECUTE ON FUNCTION ensure_weeks(timestamptz, timestamptz), drop_weeks(text, timestamptz) TO gasp_worker;
 GRANT EXECUTE ON FUNCTION review_task_of(uuid, text, text, integer),
-    review_label_place(uuid, text, text, integer, integer), settle_review_task(bigint) TO gasp_worker;
+    review_label_place(uuid, text, text, integer, integer), refresh_review_task(bigint) TO gasp_worker;
+-- Its old name, for workers of release 0.1.0.
+GRANT EXECUTE ON FUNCTION settle_review_task(bigint) TO gasp_worker;
 
 -- What people said and agreed on: the worker calibrates by it.
-GRANT SELECT ON v_review_consensus, v_review_labels TO gasp_worker, gasp_reviewer, gasp_dashboard;
+GRANT SELECT ON v_review_consensus, v_review_votes TO gasp_worker, gasp_reviewer, gasp_dashboard;
+GRANT SELECT ON v_review_labels TO gasp_worker, gasp_reviewer, gasp_dashboard;
+GRANT SELECT ON v_standing_labels, v_label_votes TO gasp_reviewer, gasp_dashboard;
 
 -- Readers. A view reads its tables with the rights of the owner, so that they need none on the tables.
-GRANT SELECT ON v_sentences, v_flagged_sentences, v_interactions, v_ingest_lag, v_dead_letters, v_offset_gaps, v_job_runs
+GRANT SELECT ON v_sentences, v_flagged_sentences, v_interactions, v_ingest_lag, v_dead_letters, v_lost_offsets, v_job_runs
     TO gasp_reviewer, gasp_dashboard;
+-- The old name of v_lost_offsets.
+GRANT SELECT ON v_offset_gaps TO gasp_reviewer, gasp_dashboard;
 GRANT SELECT ON v_reviewer_agreement, v_second_opinions TO gasp_reviewer, gasp_dashboard;
 GRANT SELECT ON v_rates_5m, v_rates_1d, v_chunk_usage, v_review_queue, v_threshold_history, v_calibration_runs, v_quality
     TO gasp_reviewer, gasp_dashboard;

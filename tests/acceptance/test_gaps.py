@@ -16,7 +16,7 @@ from worker.broker.admin import BrokerAdmin, NewTopic
 
 Deploy = Callable[..., Deployment]
 
-GAPS = "SELECT from_offset, to_offset, reason, incarnation, messages FROM v_offset_gaps"
+GAPS = "SELECT from_offset, to_offset, reason, incarnation, messages FROM v_lost_offsets"
 
 
 @contextmanager

@@ -257,7 +257,7 @@ def questions(latest: datetime, count: int) -> list[Question]:
             "SELECT date_trunc('day', time), reason, count(*) FROM v_dead_letters GROUP BY 1, 2",
         ),
         Question("v_ingest_lag: all", "SELECT * FROM v_ingest_lag"),
-        Question("v_offset_gaps: all", "SELECT * FROM v_offset_gaps"),
+        Question("v_lost_offsets: all", "SELECT * FROM v_lost_offsets"),
         Question("v_job_runs: a day of a job", "SELECT * FROM v_job_runs WHERE job = 'reap' AND time >= :since", day),
         Question(
             "v_job_runs: newest of a job", "SELECT * FROM v_job_runs WHERE job = 'reap' ORDER BY time DESC LIMIT 1"

@@ -132,7 +132,7 @@ def test_a_threshold_holds_until_the_next_of_its_app_or_until_it_is_withdrawn(ur
     rows(url, VERSIONS)
     found = rows(url, "SELECT * FROM v_threshold_history ORDER BY time")
     assert [(row["threshold_version"], row["time"].day, row["until"] and row["until"].day) for row in found] == [
-        ("default/1", 1, None),
+        ("*/1", 1, None),
         ("shop/1", 2, 3),
         ("shop/2", 3, 4),
         ("shop/1", 4, 5),
@@ -162,7 +162,7 @@ def test_quality_is_what_the_newest_run_that_could_tell_has_found(url: str) -> N
     refused, made, *_ = rows(url, "SELECT * FROM v_calibration_runs ORDER BY time DESC")
     assert (refused["outcome"], refused["reason"], refused["in_force"]) == ("refused", "too_few_labels", "shop/1")
     assert (refused["n_labels"], refused["recall"], refused["threshold_version"]) == (3, None, None)
-    assert (made["in_force"], made["threshold_version"], made["flag_below"]) == ("default/1", "shop/1", 0.3)
+    assert (made["in_force"], made["threshold_version"], made["flag_below"]) == ("*/1", "shop/1", 0.3)
     assert (made["n_unsupported"], made["effective_n"], made["psi"], made["precision_high"]) == (40, 99.5, 0.02, None)
     shop, everyone = rows(url, "SELECT * FROM v_quality ORDER BY app")
     assert (shop["threshold_version"], shop["recall"], shop["recall_low"], shop["n_labels"]) == (

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from migrations.errors import MigrationError
-from migrations.upgrade import head_revision, upgrade
+from migrations.revisions import head_revision
+from migrations.upgrade import upgrade
 from tests.certificates import CLIENT, KEY_PASSWORD
 from tests.tls_postgres import PASSWORD, USER, NoTlsError, TlsPostgres, tls_postgres
 from tests.workers import WORKER
@@ -79,7 +80,7 @@ def test_a_certificate_takes_the_place_of_a_password(
 def test_migrations_run_over_tls(server: TlsPostgres, verified: dict[str, str]) -> None:
     upgrade(server.url(**verified))
     with closing(open_store(server.url(**verified), application_name="gasp-test")) as store:
-        assert store.server.schema_revision() == head_revision()
+        assert store.server.schema().revision == head_revision()
 
 
 def test_another_authority_is_refused_for_good(server: TlsPostgres) -> None:

@@ -43,7 +43,7 @@ from worker.store.outbox import LeaseRequest, TopicEnds
 from worker.store.rescore_jobs import History
 from worker.store.retention_periods import Period
 from worker.store.revisions import Judged
-from worker.store.schema import require_current_schema
+from worker.store.schema import require_usable_schema
 from worker.store.store import Store, open_store
 from worker.store.threshold_versions import Proposal
 
@@ -59,7 +59,14 @@ HEARD = ({"ada": "supported", "bob": "unsupported"}, {"ada": "partly", "bob": "p
 RELATIONS = """
     SELECT relname, relkind = 'v' AS is_view FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm') AND NOT relispartition
+        AND relname <> 'schema_head' -- Alembic's own
 """
+# What a worker of the release before needs and one of this no longer does: it goes with the next release.
+FOR_THE_RELEASE_BEFORE = {
+    "SELECT ON alembic_version",
+    "SELECT ON v_review_labels",
+    "EXECUTE ON FUNCTION settle_review_task(bigint)",
+}
 GRANTED = """
     SELECT privilege_type || ' ON ' || relname AS granted
     FROM pg_class, aclexplode(relacl) WHERE grantee = 'gasp_worker'::regrole
@@ -84,6 +91,8 @@ NOBODY_MAY = (
     "DELETE FROM thresholds",
     "DELETE FROM scorers",
     "UPDATE alembic_version SET version_num = '0001'",
+    "UPDATE schema_head SET version_num = '0001'",
+    "UPDATE schema_revisions SET completes = '0001'",
     "INSERT INTO retention_periods (keep_days) VALUES (1)",
     "UPDATE review_policies SET daily_sentences = 0",
     "SET ROLE postgres",
@@ -122,10 +131,11 @@ READERS_MAY_NOT = (
     "SELECT * FROM passages",
     "SELECT * FROM thresholds",
     "SELECT * FROM alembic_version",
+    "SELECT * FROM schema_revisions",
     "INSERT INTO scorers (model, revision, dtype, template, method, label) VALUES ('', '', '', '', '', '')",
     "INSERT INTO v_dead_letters (topic) VALUES ('')",
     "UPDATE v_job_runs SET detail = ''",
-    "DELETE FROM v_offset_gaps",
+    "DELETE FROM v_lost_offsets",
     "DELETE FROM interactions",
     "SELECT drop_weeks('passages', now())",
     "SELECT ensure_weeks(now(), now())",
@@ -134,6 +144,7 @@ READERS_MAY_NOT = (
     f"SELECT * FROM {ENTRY}",
     f"UPDATE {ENTRY} SET label = 'supported'",
     f"DELETE FROM {ENTRY}",
+    "SELECT refresh_review_task(1)",
     "SELECT settle_review_task(1)",
     "UPDATE review_tasks SET state = 'labelled'",
 )
@@ -185,7 +196,7 @@ def refused(url: str, role: str, statement: str) -> None:
 def work(owner: str) -> None:
     """Everything that a worker does with the database, under a login that is a member of gasp_worker."""
     with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
-        require_current_schema(store.server)
+        require_usable_schema(store.server)
         scorer_id = consume(store)
         tell(store)
         attribute(store, scorer_id)
@@ -317,9 +328,10 @@ def test_a_worker_can_do_all_its_work_with_the_worker_role(owner: str) -> None:
 def test_a_worker_needs_every_privilege_that_its_role_has(
     postgres_server: str, roles: str, subtests: pytest.Subtests
 ) -> None:
-    granted = [row["granted"] for row in rows(roles, GRANTED)]
+    granted = {row["granted"] for row in rows(roles, GRANTED)}
+    assert granted > FOR_THE_RELEASE_BEFORE
     assert len(granted) > 40
-    for number, privilege in enumerate(granted):
+    for number, privilege in enumerate(sorted(granted - FOR_THE_RELEASE_BEFORE)):
         with subtests.test(privilege):
             url = create_database(postgres_server, f"without_{number}", template=database_of(roles))
             rows(url, f"REVOKE {privilege} FROM gasp_worker")

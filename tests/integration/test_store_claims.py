@@ -65,7 +65,7 @@ def test_what_retention_has_deleted_is_entered_as_a_gap_and_passed(store: Store,
             "owner": "worker-1",
         }
     ]
-    assert rows(database_url, "SELECT messages FROM v_offset_gaps") == [{"messages": 40}]
+    assert rows(database_url, "SELECT messages FROM v_lost_offsets") == [{"messages": 40}]
     assert store.offsets.claim(claim(beginning=40)) == Position(40)
 
 

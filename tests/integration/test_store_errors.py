@@ -7,26 +7,26 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from migrations.upgrade import head_revision
+from migrations.revisions import head_revision
 from tests.integration.store_examples import advance, prepared, rows, scored
 from tests.waiting import wait_until
 from worker.errors import WorkerError
 from worker.store.database import Database
 from worker.store.engine import open_engine
 from worker.store.errors import StoreNotReady, StoreUnavailable
-from worker.store.schema import require_current_schema
+from worker.store.schema import require_usable_schema
 from worker.store.store import Store, open_store
 
 
 def test_a_store_knows_its_server_and_its_schema(store: Store) -> None:
     assert store.server.ping().startswith("18")
-    assert store.server.schema_revision() == head_revision()
+    assert store.server.schema().revision == head_revision()
 
 
 def test_an_unmigrated_database_answers_but_has_no_revision_and_no_tables(empty_database_url: str) -> None:
     store = open_store(empty_database_url, application_name="gasp-test")
     assert store.server.ping()
-    assert store.server.schema_revision() is None
+    assert store.server.schema().revision is None
     with pytest.raises(StoreNotReady, match="partition_offsets"):
         store.offsets.positions("topic")
     store.close()
@@ -64,13 +64,25 @@ def test_a_url_that_is_none_is_refused_at_once(url: str) -> None:
     assert "s3cret" not in str(raised.value)
 
 
-def test_a_database_of_another_revision_says_which_command_helps(store: Store, database_url: str) -> None:
-    rows(database_url, "UPDATE alembic_version SET version_num = '0001'")
-    with pytest.raises(WorkerError, match=r"0001.*gasp-worker migrate.*deploy/sql/roles\.sql"):
-        require_current_schema(store.server)
-    rows(database_url, "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(WorkerError, match=r"9999.*install the version"):
-        require_current_schema(store.server)
+def test_a_database_of_an_earlier_revision_says_which_command_helps(store: Store, database_url: str) -> None:
+    rows(database_url, "DROP TABLE schema_revisions")
+    with pytest.raises(WorkerError, match=r"0007.*gasp-worker migrate.*deploy/sql/roles\.sql"):
+        require_usable_schema(store.server)
+
+
+LATER = "INSERT INTO schema_revisions (revision, kind, completes) VALUES "
+
+
+def test_a_database_that_a_later_release_has_only_added_to_can_be_used(store: Store, database_url: str) -> None:
+    rows(database_url, f"{LATER} ('9998', 'expand', NULL), ('9999', 'contract', '{head_revision()}')")
+    require_usable_schema(store.server)
+    assert store.server.schema().revision == "9999"
+
+
+def test_a_database_that_lacks_what_this_version_uses_is_refused(store: Store, database_url: str) -> None:
+    rows(database_url, f"{LATER} ('9998', 'expand', NULL), ('9999', 'contract', '9998')")
+    with pytest.raises(WorkerError, match=r"9999.*know 9998.*install the version"):
+        require_usable_schema(store.server)
 
 
 def test_a_store_works_again_after_its_connections_were_cut(store: Store, database_url: str) -> None:

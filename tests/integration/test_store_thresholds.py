@@ -19,10 +19,10 @@ from worker.store.store import Store
 from worker.store.threshold_versions import Proposal, Version
 
 ACTIVATIONS = """
-    SELECT coalesce(t.app, 'default') || '/' || t.version AS name, a.reason, a.activated_by
+    SELECT coalesce(t.app, '*') || '/' || t.version AS name, a.reason, a.activated_by
     FROM threshold_activations a JOIN thresholds t ON t.id = a.threshold_id ORDER BY a.id
 """
-IN_FORCE = "SELECT coalesce(app, 'default') || '/' || version AS name FROM thresholds WHERE is_active ORDER BY 1"
+IN_FORCE = "SELECT coalesce(app, '*') || '/' || version AS name FROM thresholds WHERE is_active ORDER BY 1"
 
 
 def proposal(scorer_id: int, app: str | None = "shop", flag_below: float = 0.2) -> Proposal:
@@ -55,7 +55,7 @@ def together(*calls: Callable[[], object]) -> None:
 def test_a_seeded_default_is_entered_as_activated_once(store: Store, database_url: str) -> None:
     prepared(store)
     prepared(store)
-    assert entered(database_url) == [("default/1", "seeded", "worker")]
+    assert entered(database_url) == [("*/1", "seeded", "worker")]
 
 
 def test_versions_that_are_added_at_once_get_numbers_of_their_own(store: Store, database_url: str) -> None:
@@ -76,7 +76,7 @@ def test_of_versions_that_are_activated_at_once_exactly_one_is_in_force(store: S
     together(*map(activate, added))
     last = entered(database_url)[-1][0]
     assert len(entered(database_url)) == 5
-    assert in_force(database_url) == ["default/1", last]
+    assert in_force(database_url) == ["*/1", last]
     active = store.thresholds.in_force(scorer_id)
     assert active["shop"].name == last
     assert active[None] == default
@@ -104,12 +104,12 @@ def test_each_rollback_undoes_one_activation_until_the_app_follows_the_default(s
         (second.id, first.id),
         (first.id, None),
     ]
-    assert in_force(database_url) == ["default/1"]
+    assert in_force(database_url) == ["*/1"]
     assert entered(database_url)[-2:] == [("shop/1", "rollback", "b"), ("shop/1", "withdrawn", "b")]
     assert store.thresholds.roll_back("shop", scorer_id, "b") is None
     assert store.thresholds.roll_back(None, scorer_id, "b") is None
     store.thresholds.activate(second.id, "a")
-    assert in_force(database_url) == ["default/1", "shop/2"]
+    assert in_force(database_url) == ["*/1", "shop/2"]
 
 
 def test_a_version_that_was_put_in_force_by_sql_is_rolled_back_to_the_last_one_entered(
@@ -244,4 +244,4 @@ def test_bounds_that_make_no_sense_are_refused_before_anything_is_stored(
     gasp("set", "--flag-below", "nan", "--note", "x", fails="a number is wanted")
     gasp("preview", fails="a number is wanted")
     gasp("activate", "99", fails="no version with the id 99")
-    assert in_force(database_url) == ["default/1"]
+    assert in_force(database_url) == ["*/1"]

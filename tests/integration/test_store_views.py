@@ -38,7 +38,7 @@ def test_the_rows_of_an_answer_cut_it_into_its_sentences(store: Store) -> None:
     assert (first.time, first.app, first.interaction_id, first.revision) == (OCCURRED_AT, "shop", "a", 1)
     assert (first.kind, first.n_tokens, first.score, first.gap, first.flagged) == ("prose", 4, 0.75, -0.75, False)
     assert (first.jsd_no_context, first.surprisal, first.skip_reason) == (0.25, 1.5, None)
-    assert (first.threshold_version, first.scorer, first.scorer_id) == ("default/1", IDENTITY.label, scorer_id)
+    assert (first.threshold_version, first.scorer, first.scorer_id) == ("*/1", IDENTITY.label, scorer_id)
     assert (found[2].score, found[2].gap, found[2].flagged, found[2].skip_reason) == (None, None, None, "too_short")
 
 
@@ -159,7 +159,7 @@ def test_an_interaction_has_one_row_with_its_counts_and_state(store: Store, data
     assert (a["outcome"], a["lowest_score"], a["attribution"]) == ("scored", 0.01, "waiting")
     assert (a["n_sentences"], a["n_scored"], a["n_flagged"]) == (3, 2, 1)
     assert (a["context_truncated"], a["answer_truncated"], a["context_tokens_cut"]) == (True, False, 20)
-    assert (a["time"], a["generator_model"], a["threshold_version"]) == (OCCURRED_AT, "writer-1", "default/1")
+    assert (a["time"], a["generator_model"], a["threshold_version"]) == (OCCURRED_AT, "writer-1", "*/1")
     assert (b["outcome"], b["skip_reason"], b["lowest_score"], b["attribution"]) == (
         "skipped",
         "no_passages",

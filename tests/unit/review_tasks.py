@@ -26,7 +26,7 @@ def review_task(*, passage_chars: int = 20, passages: int = 2, answer: str = ANS
         revision=1,
         created_at=datetime(2026, 11, 30, 12, tzinfo=UTC),
         scorer="tiny@0123 float32",
-        threshold_version="default/1",
+        threshold_version="*/1",
         question="Which?",
         passages=tuple(TaskPassage(position=at, id=f"p{at}", text=text) for at, text in enumerate(texts)),
         answer=answer,

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from schemas.review_label import Label
-from worker.rules.agreement import Agreement, Vote, agreements, is_bad, krippendorff_alpha
+from worker.rules.agreement import Agreement, Vote, agreements, krippendorff_alpha
 
 # Four observers, twelve units, five values, data missing: "Computing Krippendorff's Alpha-Reliability" (2011), part C.
 OBSERVERS = (
@@ -24,6 +24,13 @@ CODERS = (
     (None, None, 2, 1, 3, 4, 4, None, 2, 1, 1, 3, 3, None, 4),
 )
 KNOWN = [[value for value in unit if value is not None] for unit in zip(*CODERS, strict=True)]
+VOTES = {
+    Label.SUPPORTED: False,
+    Label.NOT_A_CLAIM: False,
+    Label.UNSUPPORTED: True,
+    Label.PARTLY: True,
+    Label.CANT_TELL: None,
+}
 
 
 @pytest.mark.parametrize(("units", "alpha"), [(EXAMPLE, 0.743), (KNOWN, 0.691)])
@@ -47,16 +54,6 @@ def test_alpha_is_unknown_without_two_values_in_pairs(units: list[tuple[int, ...
     assert krippendorff_alpha(units) is None
 
 
-def test_the_votes_of_the_labels() -> None:
-    assert {label: is_bad(label) for label in Label} == {
-        Label.SUPPORTED: False,
-        Label.NOT_A_CLAIM: False,
-        Label.UNSUPPORTED: True,
-        Label.PARTLY: True,
-        Label.CANT_TELL: None,
-    }
-
-
 def test_agreement_of_all_and_of_each_pair_by_app() -> None:
     words = {
         "ada": (Label.SUPPORTED, Label.UNSUPPORTED, Label.PARTLY),
@@ -64,7 +61,7 @@ def test_agreement_of_all_and_of_each_pair_by_app() -> None:
         "cyd": (Label.UNSUPPORTED, Label.UNSUPPORTED, None),
     }
     votes = [
-        Vote((app, "id", 1, index), who, said)
+        Vote((app, "id", 1, index), who, said, VOTES[said])
         for app, who in product(("shop", "desk"), words)
         for index, said in enumerate(words[who])
         if said is not None and (app == "shop" or who == "ada")

@@ -13,7 +13,7 @@ from worker.settings.detectors import choose_detector
 from worker.settings.security import kafka_security, security_warning
 from worker.settings.settings import Settings, read_settings
 from worker.store.errors import StoreError
-from worker.store.schema import require_current_schema
+from worker.store.schema import require_usable_schema
 from worker.store.store import open_store
 
 
@@ -66,5 +66,5 @@ def _broker(settings: Settings) -> str:
 def _database(settings: Settings) -> str:
     with open_store(settings.database, application_name="gasp-check") as store:
         store.server.ping()
-        require_current_schema(store.server)
-        return f"at revision {store.server.schema_revision()}"
+        require_usable_schema(store.server)
+        return f"at revision {store.server.schema().revision}"

@@ -14,16 +14,15 @@ from schemas.review_label import Label
 Unit = tuple[str, str, int, int]
 """App, interaction id, revision and sentence index."""
 
-_BAD = {Label.UNSUPPORTED, Label.PARTLY}
-
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What a reviewer said last of a sentence."""
+    """What a reviewer said last of a sentence, and what that counts as: ``unsupported`` is None of who cannot tell."""
 
     unit: Unit
     reviewer: str
     label: Label
+    unsupported: bool | None
 
     @property
     def app(self) -> str:
@@ -45,11 +44,6 @@ class Agreement:
     agreed: int
     alpha: float | None
     alpha_of_words: float | None
-
-
-def is_bad(label: Label) -> bool | None:
-    """The vote of a label: partly counts as unsupported, what claims nothing as supported; None has no vote."""
-    return None if label is Label.CANT_TELL else label in _BAD
 
 
 def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
@@ -74,9 +68,9 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
 
 def agreements(votes: Iterable[Vote]) -> list[Agreement]:
     """Of each app first all reviewers together, then each pair that has labelled the same sentence, by name."""
-    by_app: dict[str, dict[Unit, dict[str, Label]]] = defaultdict(lambda: defaultdict(dict))
+    by_app: dict[str, dict[Unit, dict[str, Vote]]] = defaultdict(lambda: defaultdict(dict))
     for vote in votes:
-        by_app[vote.app][vote.unit][vote.reviewer] = vote.label
+        by_app[vote.app][vote.unit][vote.reviewer] = vote
     found = []
     for app, units in sorted(by_app.items()):
         found.append(_agreement(app, None, list(units.values())))
@@ -84,17 +78,17 @@ def agreements(votes: Iterable[Vote]) -> list[Agreement]:
     return [one for one in found if one.sentences]
 
 
-def _pairs(units: Iterable[Mapping[str, Label]]) -> dict[tuple[str, str], list[Mapping[str, Label]]]:
-    """The sentences that both of a pair have labelled, with their two labels."""
-    found: dict[tuple[str, str], list[Mapping[str, Label]]] = defaultdict(list)
+def _pairs(units: Iterable[Mapping[str, Vote]]) -> dict[tuple[str, str], list[Mapping[str, Vote]]]:
+    """The sentences that both of a pair have labelled, with their two votes."""
+    found: dict[tuple[str, str], list[Mapping[str, Vote]]] = defaultdict(list)
     for unit in units:
         for first, second in combinations(sorted(unit), 2):
             found[first, second].append({name: unit[name] for name in (first, second)})
     return found
 
 
-def _agreement(app: str, pair: tuple[str, str] | None, units: Sequence[Mapping[str, Label]]) -> Agreement:
-    voted = _values(units, is_bad)
+def _agreement(app: str, pair: tuple[str, str] | None, units: Sequence[Mapping[str, Vote]]) -> Agreement:
+    voted = _values(units, lambda vote: vote.unsupported)
     both = [values for values in voted if len(values) > 1]
     return Agreement(
         app=app,
@@ -102,10 +96,10 @@ def _agreement(app: str, pair: tuple[str, str] | None, units: Sequence[Mapping[s
         sentences=len(both),
         agreed=sum(len(set(values)) == 1 for values in both),
         alpha=krippendorff_alpha(voted),
-        alpha_of_words=krippendorff_alpha(_values(units, lambda label: label)),
+        alpha_of_words=krippendorff_alpha(_values(units, lambda vote: vote.label)),
     )
 
 
-def _values(units: Iterable[Mapping[str, Label]], value_of: Callable[[Label], Hashable | None]) -> list[list[Hashable]]:
-    each = ([value_of(label) for label in unit.values()] for unit in units)
+def _values(units: Iterable[Mapping[str, Vote]], value_of: Callable[[Vote], Hashable | None]) -> list[list[Hashable]]:
+    each = ([value_of(vote) for vote in unit.values()] for unit in units)
     return [[value for value in values if value is not None] for values in each]

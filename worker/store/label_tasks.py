@@ -62,4 +62,4 @@ def _ask_tasks() -> Select[tuple[int]]:
 def _refresh(connection: Connection, tasks: Sequence[int]) -> int:
     """In the order of their ids: each is locked to the end, and everyone takes them so."""
     each = func.unnest(literal(list(tasks), ARRAY(BigInteger))).column_valued("task")
-    return len(connection.execute(select(func.settle_review_task(each))).all()) if tasks else 0
+    return len(connection.execute(select(func.refresh_review_task(each))).all()) if tasks else 0

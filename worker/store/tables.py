@@ -345,6 +345,16 @@ offset_gaps = Table(
     Column("noticed_at", _TIME, nullable=False, server_default=func.now()),
 )
 
+# Written by the migrations alone.
+schema_revisions = Table(
+    "schema_revisions",
+    METADATA,
+    Column("revision", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("completes", Text),
+    Column("applied_at", _TIME, nullable=False, server_default=func.now()),
+)
+
 job_runs = Table(
     "job_runs",
     METADATA,

@@ -9,11 +9,10 @@ from worker.rules.agreement import Vote
 from worker.store.repository import Repository, reads
 
 _VOTES = text("""
-SELECT DISTINCT ON (app, interaction_id, revision, sentence_index, reviewer)
-    app, interaction_id, revision, sentence_index, reviewer, label
-FROM v_review_labels
-WHERE CAST(:app AS text) IS NULL OR app = :app
-ORDER BY app, interaction_id, revision, sentence_index, reviewer, time DESC, received_at DESC
+SELECT app, interaction_id, revision, sentence_index, reviewer, label, unsupported
+FROM v_review_votes
+WHERE is_last AND (CAST(:app AS text) IS NULL OR app = :app)
+ORDER BY app, interaction_id, revision, sentence_index, reviewer
 """)
 
 
@@ -25,6 +24,11 @@ class Votes(Repository):
         """What each reviewer said last of each sentence, of one app or of all."""
         found = connection.execute(_VOTES, {"app": app})
         return [
-            Vote((row.app, row.interaction_id, row.revision, row.sentence_index), row.reviewer, Label(row.label))
+            Vote(
+                (row.app, row.interaction_id, row.revision, row.sentence_index),
+                row.reviewer,
+                Label(row.label),
+                row.unsupported,
+            )
             for row in found
         ]
