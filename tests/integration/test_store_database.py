@@ -131,6 +131,24 @@ def test_a_read_cannot_write(database: Database, database_url: str) -> None:
     assert rows(database_url, KEPT) == [{"app": "shop"}]
 
 
+def test_a_server_that_only_reads_is_heard_by_a_unit_on_a_connection_that_has_read(database_url: str) -> None:
+    options = "-c%20default_transaction_read_only%3Don"
+    database = Database(open_engine(f"{database_url}&options={options}", application_name="gasp-test"))
+    with database.read() as connection:
+        connection.execute(text(KEPT))
+    with pytest.raises(StoreUnavailable) as raised:
+        database.write(Unit("SELECT 1"))
+    assert raised.value.sqlstate == "25006"
+    database.close()
+
+
+def test_a_read_whose_connection_is_lost_is_told_and_the_next_one_has_another(database: Database) -> None:
+    with pytest.raises(StoreUnavailable), database.read() as connection:
+        connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    with database.read() as connection:
+        assert connection.scalar(text("SHOW transaction_read_only")) == "on"
+
+
 def test_a_conflict_of_a_read_is_told_at_once(database: Database) -> None:
     with pytest.raises(StoreConflict), database.read() as connection:
         connection.execute(text(raising("40001")))

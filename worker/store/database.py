@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from worker.store.engine import discard_connections
+from worker.store.engine import READ_ONLY, discard_connections
 from worker.store.errors import PartitionMissing, StoreConflict, StoreUnavailable
 from worker.store.faults import translated
 from worker.store.partitioning import AHEAD_DAYS, ensure_partitions
@@ -32,7 +32,7 @@ ATTEMPTS = 5
 _LONGEST_PAUSE_S = 0.05
 
 # PostgreSQL's code for a write on a server, or in a session, that only reads.
-_READ_ONLY = "25006"
+_ONLY_READS = "25006"
 
 
 class Database:
@@ -40,7 +40,7 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._reading = engine.execution_options(postgresql_readonly=True)
+        self._reading = engine.execution_options(**{READ_ONLY: True})
 
     def close(self) -> None:
         """Close the idle connections. Those in use close when their transaction ends."""
@@ -71,7 +71,7 @@ class Database:
             with translated(self._engine.url), self._engine.begin() as connection:
                 return work(connection)
         except StoreUnavailable as error:
-            if error.sqlstate == _READ_ONLY:
+            if error.sqlstate == _ONLY_READS:
                 # After a failover the server that writes is another one, and these connections would never find it.
                 discard_connections(self._engine)
             raise

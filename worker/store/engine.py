@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from typing import Any, cast
 
 from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine.characteristics import ConnectionCharacteristic
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from migrations.database_url import engine_url
@@ -16,6 +20,9 @@ _CONNECT_TIMEOUT_S = 10
 _POOL_TIMEOUT_S = 30
 _POOL_SIZE = 4
 _POOL_OVERFLOW = 4
+
+READ_ONLY = "postgresql_readonly"
+"""The execution option by which a transaction only reads."""
 
 _SERVER_SETTINGS = {
     "statement_timeout": "60s",
@@ -60,8 +67,27 @@ def open_engine(url: str, *, application_name: str) -> Engine:
             **_KEEPALIVE,
         },
     )
+    dialect = cast("DefaultDialect", engine.dialect)
+    dialect.connection_characteristics = dialect.connection_characteristics.union({READ_ONLY: _ReadOnly()})
     require_utf8(engine, StoreNotReady)
     return engine
+
+
+class _ReadOnly(ConnectionCharacteristic):
+    """Whether the transactions of a connection only read, until it goes back to the pool.
+
+    Then the server decides again. SQLAlchemy's own would ask for READ WRITE from then on: a standby refuses that, and
+    a ``default_transaction_read_only`` that somebody has set would not hold.
+    """
+
+    def set_characteristic(self, dialect: Dialect, dbapi_conn: DBAPIConnection, value: Any) -> None:  # noqa: ANN401, ARG002 - as the one it replaces
+        dbapi_conn.read_only = value
+
+    def reset_characteristic(self, dialect: Dialect, dbapi_conn: DBAPIConnection) -> None:  # noqa: ARG002 - as above
+        dbapi_conn.read_only = None
+
+    def get_characteristic(self, dialect: Dialect, dbapi_conn: DBAPIConnection) -> Any:  # noqa: ANN401, ARG002 - as above
+        return dbapi_conn.read_only
 
 
 def discard_connections(engine: Engine) -> None:
