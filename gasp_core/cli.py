@@ -13,10 +13,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from gasp_core.detectors.registry import DETECTORS
+from gasp_core.detectors.registry import DETECTORS, detectors_named
 from gasp_core.errors import GaspError
 from gasp_core.evaluation.data import is_labelled_answers
+from gasp_core.evaluation.plot import require_picture
 from gasp_core.evaluation.records import records
+from gasp_core.extras import require_extra
 from gasp_core.gasp_rag.detection import Detection
 from gasp_core.gasp_rag.gasp import GASP, GROUP
 from gasp_core.gasp_rag.items import read_items, require_writable, write_records
@@ -196,6 +198,11 @@ def evaluate_file(
         _evaluate_results(path, label_col, score_col, threshold, as_json=as_json)
         return
     _refuse_options(context, RESULTS, "a file of labelled answers")
+    names = tuple(name.strip() for name in detector.split(",") if name.strip())
+    detectors_named(names)  # here already, because torch takes seconds to import
+    if plot is not None:
+        require_picture(plot)
+    require_extra("evaluation")
     from gasp_core.evaluation.command import (  # imports torch, which --help can spare
         EvaluationRequest,
         evaluate_answers,
@@ -203,7 +210,7 @@ def evaluate_file(
     from gasp_core.evaluation.run import EvaluationConfig
 
     request = EvaluationRequest(
-        detectors=tuple(name.strip() for name in detector.split(",") if name.strip()),
+        detectors=names,
         model=model,
         device=device,
         dtype=dtype,

@@ -6,7 +6,8 @@ GaspError
 │   ├── ModelUnsupported  found, but not a causal language model in safetensors that can be scored
 │   └── ModelOutOfMemory  not enough memory for these exchanges; fewer or shorter ones may fit
 ├── DetectorError         a detector that there is none of, or that cannot do what was asked of it
-└── InputError            a file of exchanges that cannot be read, with the line
+├── InputError            a file of exchanges that cannot be read, with the line
+└── PackageMissing        a package that only some need is not installed, with the extra that has it
 """
 
 from __future__ import annotations
@@ -52,3 +53,12 @@ class InputError(GaspError, ValueError):
         super().__init__(f"{path}:{line}: {message}" if line else f"{path}: {message}")
         self.path = path
         self.line = line
+
+
+class PackageMissing(GaspError):  # noqa: N818 - reads as the fact it states
+    """A package that only some need is not installed. ``extra`` is that of gasp-audit which brings it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed: pip install 'gasp-audit[{extra}]'")
+        self.package = package
+        self.extra = extra

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from importlib.resources import files
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -22,14 +23,13 @@ from worker.commands.review_export import export, label_studio_config
 from worker.commands.thresholds import thresholds
 from worker.dlq.commands import dlq
 from worker.embedded.errors import EmbeddedError
-from worker.errors import InputFileError, Stopped, WorkerError
+from worker.errors import Stopped, WorkerError
 from worker.report.command import report
-from worker.runtime.logs import configure_logs
 from worker.runtime.stop import Stop
 from worker.settings.roles import ALL_ROLES, parse_roles, warn_of_old_names
-from worker.settings.security import kafka_security
-from worker.settings.settings import Settings, read_settings
 from worker.store.errors import StoreError
+from worker.terminal.database import opened_settings, opened_store
+from worker.terminal.files import require_file, require_folder_of
 
 app = typer.Typer(
     add_completion=False,
@@ -61,7 +61,7 @@ def run(
         chosen = parse_roles(roles)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--roles") from error
-    settings = _settings()
+    settings = opened_settings()
     warn_of_old_names(roles)
     from worker.service import run_service  # imports torch, which the other commands can spare
 
@@ -71,12 +71,20 @@ def run(
 
 
 @app.command()
-def migrate() -> None:
-    """Bring the database to the revision that this version needs, while workers run. Safe to run several at once."""
+def migrate(
+    *,
+    roles_sql: Annotated[
+        bool, typer.Option("--roles-sql", help="Only print SQL for psql: roles that may do what they need, no more.")
+    ] = False,
+) -> None:
+    """Bring the database to the revision that this version needs, while workers run. Several may run at once."""
+    if roles_sql:
+        typer.echo(files("migrations").joinpath("roles.sql").read_text("utf-8"), nl=False)
+        return
     from migrations.revisions import head_revision
     from migrations.upgrade import upgrade
 
-    settings = _settings()
+    settings = opened_settings()
     upgrade(settings.database, on_wait=lambda why: typer.echo(why, err=True))
     typer.echo(f"the database is at revision {head_revision()}")
 
@@ -90,8 +98,9 @@ def topics(
     """Create the topics that do not exist yet."""
     from worker.broker.admin import BrokerAdmin
     from worker.ingest.topics import wanted_topics
+    from worker.settings.security import kafka_security
 
-    settings = _settings()
+    settings = opened_settings()
     with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
         done = admin.create_topics(wanted_topics(settings, partitions=partitions, replication=replication))
     for name in done.created:
@@ -107,13 +116,13 @@ def replay(
     limit: Annotated[int | None, typer.Option(min=1, help="Send the first lines only.")] = None,
 ) -> None:
     """Send the lines of a file into the interactions topic."""
+    require_file(file)
     from worker.broker.sink import RecordSink
     from worker.commands.replay import replay_file
+    from worker.settings.security import kafka_security
     from worker.terminal.progress import bytes_progress
 
-    settings = _settings()
-    if not file.is_file():
-        raise InputFileError(f"{file}: no such file")
+    settings = opened_settings()
     with (
         RecordSink(
             settings.kafka_bootstrap_servers, client_id="gasp-replay", security=kafka_security(settings)
@@ -129,10 +138,9 @@ def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     """Show positions and lag, outcomes, and the attribution jobs that wait."""
     from worker.commands.status import read_status
     from worker.commands.status_page import status_json, status_text
-    from worker.store.store import open_store
 
-    settings = _settings()
-    with open_store(settings.database, application_name="gasp-status") as store:
+    settings = opened_settings()
+    with opened_store("status", settings) as store:
         found = read_status(settings, store)
     typer.echo(status_json(found) if json else status_text(found))
 
@@ -141,6 +149,7 @@ def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
 def check() -> None:
     """Say what is wrong with settings, broker, database and model, one line each."""
     from worker.commands.check import check_setup
+    from worker.runtime.logs import configure_logs
 
     configure_logs("error")
     wrong = 0
@@ -171,6 +180,10 @@ def demo(
     psql: Annotated[bool, typer.Option("--psql", help="Open psql on the last demonstration's database.")] = False,
 ) -> None:
     """Run the whole audit on embedded parts and show the verdicts, read back from Postgres."""
+    if source is not None:
+        require_file(source)
+    if json is not None:
+        require_folder_of(json)
     from worker.commands.demo import open_psql, run_demo
 
     if psql:
@@ -190,12 +203,6 @@ def stop_on_signals() -> Stop:
     signal.signal(signal.SIGTERM, ask)
     signal.signal(signal.SIGINT, ask)
     return stop
-
-
-def _settings() -> Settings:
-    settings = read_settings()
-    configure_logs(settings.log_level)
-    return settings
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from gasp_core.detectors.registry import detectors_named
 from gasp_core.evaluation.lines import attribution_lines, report_lines
-from gasp_core.evaluation.plot import draw, require_picture
+from gasp_core.evaluation.plot import draw
 from gasp_core.evaluation.ranking import Entry
 from gasp_core.evaluation.run import (
     EvaluationConfig,
@@ -55,8 +55,6 @@ def evaluate_answers(path: Path, request: EvaluationRequest, progress: Progress)
 
     The file's name without its ending is that of the dataset. Raises InputError, ModelError.
     """
-    if request.plot is not None:
-        require_picture(request.plot)
     detectors = detectors_named(request.detectors or (() if request.attribution else USUAL))
     models = _models(request) if request.attribution or needs_model(detectors) else None
     entries: dict[str, Entry] = {}

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gasp_core.errors import InputError
-from gasp_core.evaluation.ranking import Rows
+from gasp_core.extras import require_extra
+
+if TYPE_CHECKING:
+    from gasp_core.evaluation.ranking import Rows
 
 COLUMNS = 4
 BINS = 40
 
 
 def require_picture(path: Path) -> None:
-    """Raise InputError unless ``path`` is a ``.png`` file in a folder that exists."""
+    """Raise InputError unless ``path`` is a ``.png`` in a folder that exists, PackageMissing without matplotlib."""
+    require_extra("plots")
     if path.suffix.lower() != ".png":
         raise InputError(str(path), 0, "the plot must be a .png file")
     if not path.parent.is_dir():

@@ -279,7 +279,7 @@ def test_the_command_says_what_came_of_it_with_the_numbers_and_the_change(
     fill(store, database_url, answers=120)
     monkeypatch.setenv("GASP_DATABASE_URL", database_url)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
-    monkeypatch.setattr("worker.terminal.database.configure_logs", lambda _: None)
+    monkeypatch.setattr("worker.runtime.logs.configure_logs", lambda _: None)
     told = CliRunner().invoke(gasp_worker, ["recalibrate", "--app", "shop", "--json"])
     assert told.exit_code == 0, told.exception
     facts = json.loads(told.output.splitlines()[-1])

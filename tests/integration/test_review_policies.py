@@ -137,7 +137,7 @@ def gasp(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     """Runs ``gasp-worker review policy`` with arguments; gives what it prints."""
     monkeypatch.setenv("GASP_DATABASE_URL", database_url)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
-    monkeypatch.setattr("worker.terminal.database.configure_logs", lambda _: None)
+    monkeypatch.setattr("worker.runtime.logs.configure_logs", lambda _: None)
 
     def run(*arguments: str, status: int = 0) -> str:
         done = CliRunner().invoke(review, ["policy", *arguments])

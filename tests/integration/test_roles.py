@@ -1,4 +1,4 @@
-"""deploy/sql/roles.sql: what each role can do, and what it cannot."""
+"""migrations/roles.sql: what each role can do, and what it cannot."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from worker.store.schema import require_usable_schema
 from worker.store.store import Store, open_store
 from worker.store.threshold_versions import Proposal
 
-ROLES_FILE = Path(__file__).parents[2] / "deploy" / "sql" / "roles.sql"
+ROLES_FILE = Path(__file__).parents[2] / "migrations" / "roles.sql"
 # A login for each role, and one that has none.
 LOGINS = {"gasp_worker": "worker_login", "gasp_reviewer": "reviewer_login", "gasp_dashboard": "dashboard_login"}
 STRANGER = "stranger_login"
@@ -335,7 +335,7 @@ def test_a_worker_needs_every_privilege_that_its_role_has(
         with subtests.test(privilege):
             url = create_database(postgres_server, f"without_{number}", template=database_of(roles))
             rows(url, f"REVOKE {privilege} FROM gasp_worker")
-            with pytest.raises(StoreNotReady, match=r"permission denied.*; run deploy/sql/roles\.sql"):
+            with pytest.raises(StoreNotReady, match=r"permission denied.*gasp-worker migrate --roles-sql"):
                 work(url)
             drop_database(postgres_server, f"without_{number}")
 

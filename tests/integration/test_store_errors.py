@@ -66,7 +66,7 @@ def test_a_url_that_is_none_is_refused_at_once(url: str) -> None:
 
 def test_a_database_of_an_earlier_revision_says_which_command_helps(store: Store, database_url: str) -> None:
     rows(database_url, "DROP TABLE schema_revisions")
-    with pytest.raises(WorkerError, match=r"0007.*gasp-worker migrate.*deploy/sql/roles\.sql"):
+    with pytest.raises(WorkerError, match=r"0007.*gasp-worker migrate.*--roles-sql"):
         require_usable_schema(store.server)
 
 

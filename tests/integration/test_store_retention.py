@@ -415,7 +415,7 @@ def gasp(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., li
     """Runs ``gasp-worker retention`` with arguments; gives the lines that it prints."""
     monkeypatch.setenv("GASP_DATABASE_URL", database_url)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
-    monkeypatch.setattr("worker.terminal.database.configure_logs", lambda _: None)
+    monkeypatch.setattr("worker.runtime.logs.configure_logs", lambda _: None)
 
     def run(*arguments: str) -> list[str]:
         done = CliRunner().invoke(retention, arguments)

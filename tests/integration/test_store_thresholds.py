@@ -197,7 +197,7 @@ def gasp(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., li
     monkeypatch.setenv("GASP_DATABASE_URL", database_url)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
     monkeypatch.setenv("USER", "ada")
-    monkeypatch.setattr("worker.terminal.database.configure_logs", lambda _: None)
+    monkeypatch.setattr("worker.runtime.logs.configure_logs", lambda _: None)
 
     def run(*arguments: str, fails: str | None = None) -> list[str]:
         done = CliRunner().invoke(gasp_worker, ["thresholds", *arguments])

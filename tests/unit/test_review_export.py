@@ -16,7 +16,8 @@ from schemas.review_task import ReviewTask
 from tests.unit.review_tasks import review_task
 from worker.cli import app
 from worker.errors import InputFileError
-from worker.review.export import CSV_COLUMNS, MAX_CELL_CHARS, ExportFormat, export_tasks, guarded
+from worker.review.export import CSV_COLUMNS, MAX_CELL_CHARS, export_tasks, guarded
+from worker.review.formats import ExportFormat
 from worker.review.label_studio import CONFIG, label_studio_task
 
 

@@ -23,7 +23,7 @@ from worker.commands.replay import replay_file
 from worker.embedded.broker import embedded_broker
 from worker.embedded.databases import create_database, drop_database, ensure_database, psql_command
 from worker.embedded.postgres import embedded_postgres
-from worker.errors import InputFileError, WorkerError
+from worker.errors import WorkerError
 from worker.ingest.topics import wanted_topics
 from worker.runtime.logs import configure_logs
 from worker.runtime.stop import Stop
@@ -49,10 +49,6 @@ def run_demo(source: Path | None, *, limit: int | None, json_output: Path | None
 
     Raises InputFileError if the file cannot be used, and what a part raises if it cannot start.
     """
-    if source is not None and not source.is_file():
-        raise InputFileError(f"{source}: no such file")
-    if json_output is not None and not json_output.parent.is_dir():
-        raise InputFileError(f"{json_output.parent}: no such folder")
     console = Console(stderr=True)
     started = time.monotonic()
     with ExitStack() as stack:
@@ -74,7 +70,9 @@ def run_demo(source: Path | None, *, limit: int | None, json_output: Path | None
 def open_psql() -> None:
     """Replace this process's work by psql on the database of the last demonstration, until the person leaves it."""
     if not (_home() / "postgres").is_dir():
-        raise WorkerError("there is no demonstration to look at yet: run make demo first")
+        raise WorkerError(
+            "there is no demonstration to look at yet: run gasp-worker demo first (in a checkout, make demo)"
+        )
     with embedded_postgres(_home() / "postgres") as server:
         # The wheel's psql; Ctrl-C in it is its own affair.
         subprocess.run(psql_command(ensure_database(server, DATABASE)), check=False)  # noqa: S603 - our own arguments

@@ -15,10 +15,10 @@ from rich.table import Table
 from worker.store.ledger import Ledger
 from worker.store.sentences import SentenceRow, Sentences
 
-FURTHER = """[bold]Look further[/]  make psql opens this database; for example
+FURTHER = """[bold]Look further[/]  gasp-worker demo --psql (in a checkout, make psql) opens this database; for example
   SELECT app, interaction_id, text, score, gap, supporting_passage_id FROM v_flagged_sentences ORDER BY score;
   SELECT * FROM v_interactions ORDER BY lowest_score;   SELECT * FROM v_dead_letters;   SELECT * FROM v_ingest_lag;
-[bold]Your own data[/]  make demo INPUT=exchanges.jsonl LIMIT=40"""
+[bold]Your own data[/]  gasp-worker demo --input exchanges.jsonl (make demo INPUT=exchanges.jsonl)"""
 
 
 def print_verdicts(sentences: Sentences, ledger: Ledger, *, elapsed_s: float) -> None:

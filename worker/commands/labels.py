@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from worker.errors import InputFileError
-from worker.review.label_file import LabelFormat
+from worker.review.formats import LabelFormat
 from worker.terminal.database import opened_store
+from worker.terminal.files import require_file
 
 if TYPE_CHECKING:
     from worker.review.label_import import Reject
@@ -45,12 +46,11 @@ def import_file(
 
     Safe to repeat: a label that is there already changes nothing. Ends with status 1 if rows were refused.
     """
+    require_file(file)
     from worker.review.label_file import read_label_file
     from worker.review.label_import import REJECTED, import_labels
     from worker.terminal.progress import bytes_progress
 
-    if not file.is_file():
-        raise InputFileError(f"{file}: no such file")
     with ExitStack() as stack:
         store = stack.enter_context(opened_store("labels"))
         on_reject = _teller(stack.enter_context(_written(rejects)) if rejects else None)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from worker.store.rescore_jobs import History, Portion, RescoreJobs
-from worker.store.scorers import choose_scorer
 from worker.terminal.database import opened_store
 from worker.terminal.times import time_option
+
+if TYPE_CHECKING:
+    from worker.store.rescore_jobs import History, Portion, RescoreJobs
 
 # One transaction each, so that a million interactions hold nobody up.
 PORTION_INTERACTIONS = 5_000
@@ -45,6 +46,8 @@ def rescore(
     left as it is, so the command can be repeated; what has failed is queued again. Verdicts of other scorers stay.
     """
     history = _history(since, until, app, dry_run=dry_run, cancel=cancel)
+    from worker.store.scorers import choose_scorer
+
     with opened_store("rescore") as store:
         chosen = choose_scorer(store.scorers.known(), scorer)
         if history is None:
@@ -97,6 +100,8 @@ def _history(
         raise typer.BadParameter("say how far back to go", param_hint="--since")
     if until is not None and until <= since:
         raise typer.BadParameter("it must be later than --since", param_hint="--until")
+    from worker.store.rescore_jobs import History
+
     return History(since, until, app)
 
 

@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from worker.review.export import ExportFormat, export_tasks
-from worker.review.label_studio import CONFIG
+from worker.review.formats import ExportFormat
 from worker.terminal.database import opened_store
 from worker.terminal.times import time_option
 
@@ -35,11 +34,12 @@ def export(
     In the spreadsheet, fill in label (supported, unsupported, partly, not_a_claim, cant_tell), reviewer and note. A
     text that a spreadsheet would take for a formula has an apostrophe in front.
     """
+    if state is not None and state not in STATES:
+        raise typer.BadParameter(f"it is one of {', '.join(STATES)}", param_hint="--state")
+    from worker.review.export import export_tasks
     from worker.store.task_contents import TaskFilter
     from worker.terminal.progress import count_progress
 
-    if state is not None and state not in STATES:
-        raise typer.BadParameter(f"it is one of {', '.join(STATES)}", param_hint="--state")
     wanted = TaskFilter(app, since, TO_BE_READ if state is None else (state,))
     with (
         opened_store("review-export") as store,
@@ -51,4 +51,6 @@ def export(
 
 def label_studio_config() -> None:
     """Print the labelling configuration for Label Studio: Settings, Labeling Interface, Code."""
+    from worker.review.label_studio import CONFIG
+
     typer.echo(CONFIG, nl=False)

@@ -59,18 +59,18 @@ def preview(
     json: Json = False,
 ) -> None:
     """Say for how many of last week's sentences a version, or --flag-below, would change the flag; show some."""
+    if number is not None and (flag_below is not None or app is not None):
+        raise typer.BadParameter("give either a version's id or --flag-below with --app")
+    bound = _finite(flag_below, "--flag-below") if number is None else 0.0
     from worker.commands.threshold_page import as_json, preview_facts, preview_lines
 
     with opened_store("thresholds") as store:
         if number is not None:
-            if flag_below is not None or app is not None:
-                raise typer.BadParameter("give either a version's id or --flag-below with --app")
             chosen = _version(store.thresholds, number)
-            app, scorer_id, flag_below = chosen.app, chosen.scorer_id, chosen.flag_below
+            app, scorer_id, bound = chosen.app, chosen.scorer_id, chosen.flag_below
         else:
-            flag_below = _finite(flag_below, "--flag-below")
             scorer_id = _scorer_id(store.scorers, scorer)
-        found = store.previews.flagging_below(app, scorer_id, flag_below)
+        found = store.previews.flagging_below(app, scorer_id, bound)
     for line in [as_json(preview_facts(found))] if json else preview_lines(found):
         typer.echo(line)
 
@@ -113,12 +113,12 @@ def set_version(
     json: Json = False,
 ) -> None:
     """Store a new version and put it in force. The schedule leaves it in force for seven days at least."""
-    from worker.store.threshold_versions import MANUAL, Proposal
-
     lower = _finite(flag_below, "--flag-below")
     upper = lower if attribute_below is None else _finite(attribute_below, "--attribute-below")
     if upper < lower:
         raise typer.BadParameter("it cannot be below --flag-below", param_hint="--attribute-below")
+    from worker.store.threshold_versions import MANUAL, Proposal
+
     with opened_store("thresholds") as store:
         proposal = Proposal(app, _scorer_id(store.scorers, scorer), lower, upper, MANUAL, note)
         if inactive:

@@ -14,9 +14,7 @@ import typer
 from schemas.reject_reason import RejectReason
 from worker.dlq.letter_filter import LetterFilter
 from worker.errors import InputFileError
-from worker.runtime.logs import configure_logs
-from worker.settings.security import kafka_security
-from worker.settings.settings import Settings, read_settings
+from worker.terminal.database import opened_settings
 from worker.terminal.times import time_option
 
 if TYPE_CHECKING:
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from worker.dlq.letters import Letter, Stranger
     from worker.dlq.originals import Obstacle, Originals
     from worker.dlq.replay import Homes, Replayer, Tally
+    from worker.settings.settings import Settings
 
 MAX_REPLAYS = 3
 MAX_CHARS = 4000
@@ -76,7 +75,7 @@ def list_letters(
     If nothing is selected, records of the topic that are no dead letters are listed as well.
     """
     selection = LetterFilter(frozenset(reason or ()), since, until, topic, partition, offset, detail)
-    settings = _settings()
+    settings = opened_settings()
     found = islice(_selected(_open(settings, settings.dead_letter_topic), selection), limit)
     lines = _summary(found, as_json=json) if summary else _rows(found, as_json=json)
     empty = True
@@ -98,11 +97,11 @@ def show(
 
     A value that is not in the letter is fetched from the original topic, if that is GASP_TOPIC and still has it.
     """
+    partition, offset = _place(place)
     from worker.dlq.letters import Stranger, read_letter
     from worker.dlq.page import letter_line, letter_page
 
-    partition, offset = _place(place)
-    settings = _settings()
+    settings = opened_settings()
     record = _open(settings, settings.dead_letter_topic).find(partition, offset)
     if record is None:
         raise typer.BadParameter(f"there is none in {settings.dead_letter_topic}", param_hint="PLACE")
@@ -141,13 +140,13 @@ def replay(
     newest letter of a message is sent. Replaying too much does no harm: what was scored meanwhile is skipped as a
     duplicate. Ends with status 1 if a letter could not be sent.
     """
-    from worker.dlq.originals import Obstacle
-    from worker.dlq.replay import Tally
-
     selection = LetterFilter(frozenset(reason or ()), since, until, topic, partition, offset, detail)
     if selection.means_all and not everything:
         raise typer.BadParameter("select letters, for example with --reason, or say --all", param_hint="--all")
-    settings = _settings()
+    from worker.dlq.originals import Obstacle
+    from worker.dlq.replay import Tally
+
+    settings = opened_settings()
     tally = Tally()
     try:
         _replay(settings, selection, tally, limit=limit, max_replays=max_replays, dry_run=dry_run)
@@ -191,6 +190,7 @@ def _send(settings: Settings, letters: Iterator[Letter], replayer: Replayer, tal
     from worker.broker.sink import RecordSink
     from worker.dlq.replay import Sender, replay_letters
     from worker.ingest.topics import MESSAGE_FRAME_BYTES
+    from worker.settings.security import kafka_security
 
     opened = RecordSink(
         settings.kafka_bootstrap_servers,
@@ -253,6 +253,7 @@ def _originals(settings: Settings, named_topic: str | None) -> Originals:
 
 def _open(settings: Settings, topic: str) -> TopicScan:
     from worker.broker.scan import TopicScan
+    from worker.settings.security import kafka_security
 
     security = kafka_security(settings)
     return TopicScan(settings.kafka_bootstrap_servers, topic, client_id=CLIENT_ID, security=security)
@@ -267,9 +268,3 @@ def _save(path: Path, value: bytes | Obstacle | None) -> None:
     except OSError as error:
         raise InputFileError(f"{path}: {error.strerror}") from error
     typer.echo(f"saved {len(value)} bytes to {path}")
-
-
-def _settings() -> Settings:
-    settings = read_settings()
-    configure_logs(settings.log_level)
-    return settings

@@ -6,13 +6,13 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 
 import orjson
 
 from schemas.review_task import ReviewTask, TaskSentence
 from worker.errors import InputFileError
+from worker.review.formats import ExportFormat
 from worker.review.label_studio import label_studio_task
 from worker.review.task_message import render
 
@@ -32,14 +32,6 @@ BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 MAX_CELL_CHARS = 32_000
 # What makes a spreadsheet take a cell for a formula, in front of it or at its beginning after blanks.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
-
-class ExportFormat(StrEnum):
-    """``jsonl`` has one message of the contract gasp.review-task.v1 a line."""
-
-    LABEL_STUDIO = "label-studio"
-    CSV = "csv"
-    JSONL = "jsonl"
 
 
 def export_tasks(

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +18,7 @@ from schemas.payload import parse_json
 from schemas.reject_reason import RejectReason
 from schemas.text import REPLACEMENT
 from worker.errors import InputFileError
+from worker.review.formats import LabelFormat
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
 # An export is one JSON value, which is read as a whole.
@@ -29,15 +29,6 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = ",;\t"
 _LOOK_BYTES = 64 * 1024
 _REQUIRED = ({"label"}, {"sentence_index"}, {"reviewer", "annotator"}, {"task_id", "interaction_id"})
-
-
-class LabelFormat(StrEnum):
-    """How a file of labels is written; ``auto`` looks at its beginning."""
-
-    AUTO = "auto"
-    CSV = "csv"
-    JSONL = "jsonl"
-    LABEL_STUDIO = "label-studio"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-import structlog
-
-log = structlog.get_logger(__name__)
-
 
 class Role(StrEnum):
     """One of three; a process has all by default.
@@ -35,6 +31,9 @@ def parse_roles(text: str) -> frozenset[Role]:
 
 def warn_of_old_names(text: str) -> None:
     """Log each role that is asked for by a name of the previous release."""
+    import structlog  # which the refusal of a wrong name can spare
+
+    log = structlog.get_logger(__name__)
     for name in _names(text):
         if name in _RENAMED:
             log.warning("role_renamed", was=name, now=str(_RENAMED[name]))

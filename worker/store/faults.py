@@ -60,7 +60,7 @@ _REMEDIES = {
     "28000": "look at user and password in GASP_DATABASE_URL",
     "28P01": "look at user and password in GASP_DATABASE_URL",
     "3D000": "look at the database in GASP_DATABASE_URL",
-    "42501": "run deploy/sql/roles.sql of this version, or take the owner's GASP_DATABASE_URL for this command",
+    "42501": "as the owner run what gasp-worker migrate --roles-sql prints, or take the owner's GASP_DATABASE_URL",
     "42703": "run gasp-worker migrate",
     "42883": "run gasp-worker migrate",
     "42P01": "run gasp-worker migrate",

@@ -25,7 +25,7 @@ def schema_problem(found: Schema, *, knows: str, needs: str) -> str | None:
     """
     at = f"the database is at revision {found.revision or 'none'}"
     if found.revision is None or found.revision < needs:
-        remedy = "run gasp-worker migrate, and deploy/sql/roles.sql if this login is not the owner's"
+        remedy = "run gasp-worker migrate, then what its --roles-sql prints if this login is not the owner's"
         return f"{at}, this version needs {needs}: {remedy}"
     if found.revision > knows and found.oldest_worker is not None and found.oldest_worker > knows:
         remedy = "install the version of gasp-worker that it was migrated with"

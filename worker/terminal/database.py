@@ -1,4 +1,8 @@
-"""The database of a command: settings read, logs set up, the store opened."""
+"""What a command begins with: settings read, logs set up, the store opened.
+
+Whatever takes long to import is imported here when a command runs: ``--help`` and the refusal of a wrong argument do
+not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from worker.runtime.logs import configure_logs
-from worker.settings.settings import read_settings
-
 if TYPE_CHECKING:
+    from worker.settings.settings import Settings
     from worker.store.store import Store
 
 
-@contextmanager
-def opened_store(command: str) -> Iterator[Store]:
-    """The store of the settings, closed on leaving. PostgreSQL's ``application_name`` is ``gasp-`` and the command.
-
-    Raises SettingsError for bad settings and StoreNotReady for what is no URL.
-    """
-    from worker.store.store import open_store  # SQLAlchemy, which a refused argument can spare
+def opened_settings() -> Settings:
+    """Read the settings and send the logs to standard error, at their level. Raises SettingsError."""
+    from worker.runtime.logs import configure_logs
+    from worker.settings.settings import read_settings
 
     settings = read_settings()
     configure_logs(settings.log_level)
+    return settings
+
+
+@contextmanager
+def opened_store(command: str, settings: Settings | None = None) -> Iterator[Store]:
+    """The store of the settings (None: read them now), closed on leaving.
+
+    PostgreSQL's ``application_name`` is ``gasp-`` and the command. Raises SettingsError for bad settings and
+    StoreNotReady for what is no URL.
+    """
+    from worker.store.store import open_store
+
+    settings = settings or opened_settings()
     with open_store(settings.database, application_name=f"gasp-{command}") as store:
         yield store

@@ -7,7 +7,7 @@
 -- The owner of the database runs this after `gasp-worker migrate`, again after every upgrade, and again when a login
 -- was added:
 --
---   psql --set=ON_ERROR_STOP=1 --file=roles.sql gasp
+--   gasp-worker migrate --roles-sql | psql --set=ON_ERROR_STOP=1 gasp
 --
 -- It may be run any number of times and beside workers: everything that these roles have is taken back and given anew
 -- in one transaction. What a later revision adds belongs to nobody until the file of that version has been run;

@@ -1,0 +1,16 @@
+"""Packages that only some need: those of the extras of the distribution gasp-audit."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from gasp_core.errors import PackageMissing
+
+_PACKAGES = {"evaluation": ("pydantic", "scipy", "sklearn"), "plots": ("matplotlib",)}
+
+
+def require_extra(extra: str) -> None:
+    """Raise PackageMissing unless the packages of an extra are there: ``evaluation`` or ``plots``. Imports none."""
+    for package in _PACKAGES[extra]:
+        if find_spec(package) is None:
+            raise PackageMissing(package, extra)

@@ -1,0 +1,25 @@
+"""Where the command ``gasp-worker`` starts: it says what to install where the library was installed alone."""
+
+from __future__ import annotations
+
+_OURS = frozenset({"gasp_core", "migrations", "schemas", "worker"})
+
+
+def main() -> None:
+    """Run the command. Ends with status 2 and one line where one of its packages is missing."""
+    try:
+        from worker.cli import main as command
+
+        command()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if not missing or missing in _OURS:
+            raise
+        raise SystemExit(_refusal(missing)) from None
+
+
+def _refusal(missing: str) -> int:
+    import typer
+
+    typer.echo(f"gasp-worker: {missing} is not installed; the worker needs: pip install 'gasp-audit[worker]'", err=True)
+    return 2
