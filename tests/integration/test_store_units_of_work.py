@@ -199,7 +199,7 @@ READS = {
     "scorers.newest_of",
     "sentences.rows",
     "server.ping",
-    "server.schema_revision",
+    "server.schema",
     "thresholds.activations",
     "thresholds.in_force",
     "thresholds.last_activation",
