@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import create_engine
 
@@ -18,6 +20,7 @@ from migrations.revisions import LAST_UNDECLARED, Kind, Revision, head_revision,
 from migrations.upgrade import downgrade, upgrade
 from schemas.review_label import Label
 from tests.integration.store_examples import rows
+from tests.waiting import wait_until
 
 PREVIOUS_RELEASE = Path(__file__).parents[1] / "previous_release.toml"
 VERSIONS = Path(migrations.__file__).parent / "versions"
@@ -140,6 +143,24 @@ def test_an_expansion_takes_nothing_away_and_locks_no_table_for_long(number: str
 )
 def test_what_an_expansion_must_not_say_is_found(statement: str) -> None:
     assert NOT_IN_EXPANSIONS.search(statement)
+
+
+def test_a_migration_lets_others_pass_while_a_long_query_is_in_its_way(empty_database_url: str) -> None:
+    upgrade(empty_database_url, LAST_UNDECLARED)
+    told: list[str] = []
+    address = empty_database_url.replace("postgresql+psycopg://", "postgresql://")
+    with ThreadPoolExecutor(1) as beside, psycopg.connect(address) as reader:
+        reader.execute("SELECT count(*) FROM v_interactions")
+        migration = beside.submit(upgrade, empty_database_url, on_wait=told.append)
+        wait_until(lambda: told, what="the migration to give way")
+        # Far longer than the migration waits for its lock, and far shorter than the query in its way lasts.
+        with psycopg.connect(address, options="-c lock_timeout=20s") as other:
+            other.execute("SELECT count(*) FROM v_interactions")
+            other.execute("INSERT INTO retention_periods (app, keep_days) VALUES ('shop', 90)")
+        assert not migration.done()
+        reader.rollback()
+        migration.result(timeout=90)
+    assert rows(empty_database_url, "SELECT max(revision) AS r FROM schema_revisions") == [{"r": head_revision()}]
 
 
 def test_a_migration_of_a_url_that_is_none_is_refused() -> None:
