@@ -33,7 +33,7 @@ class Training(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AnswerEvidence:
     """What is known about one answer.
 
     ``two_pass`` is there for detectors that need two passes, ``leave_one_out`` for those that need that, and
@@ -76,7 +76,7 @@ class Bounds:
     attribute_below: float
 
 
-Read: TypeAlias = Callable[[Evidence], Sequence[FeatureVector]]
+Read: TypeAlias = Callable[[AnswerEvidence], Sequence[FeatureVector]]
 Score: TypeAlias = Callable[[Sequence[float]], float]  # the features of a sentence to its score
 ScoreAll: TypeAlias = "Callable[[Floats], Floats]"  # features (n, F) to scores (n,)
 Learn: TypeAlias = "Callable[[Floats, Flags], ScoreAll]"  # from features (n, F) and whether each is unsupported
@@ -115,7 +115,7 @@ class Detector:
     version: str | None = None
     bounds: Bounds | None = None
 
-    def scores(self, evidence: Evidence) -> tuple[float | None, ...]:
+    def scores(self, evidence: AnswerEvidence) -> tuple[float | None, ...]:
         """The score of each sentence, None where it has no features. Raises DetectorError if it has to learn first."""
         return self.scored(self.read(evidence))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gasp_core.detectors.detector import Bounds, Detector, Evidence, FeatureVector, Learner, Need, Training
+from gasp_core.detectors.detector import AnswerEvidence, Bounds, Detector, FeatureVector, Learner, Need, Training
 from gasp_core.detectors.fused_model import VERSION, fused_features, shipped_fused
 from gasp_core.identity import ScorerIdentity
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gasp_core.detectors.detector import ScoreAll
 
 
-def _read(evidence: Evidence) -> list[FeatureVector]:
+def _read(evidence: AnswerEvidence) -> list[FeatureVector]:
     if evidence.two_pass is None:
         raise ValueError("two passes are needed")
     features = fused_features(evidence.exchange, evidence.two_pass)

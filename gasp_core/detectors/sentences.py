@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gasp_core.detectors.detector import Evidence, FeatureVector, Read
+from gasp_core.detectors.detector import AnswerEvidence, FeatureVector, Read
 from gasp_core.grounding import SentenceGrounding
 
 NO_FEATURE = "no_feature"
@@ -13,7 +13,7 @@ NO_FEATURE = "no_feature"
 def by_two_passes(features: Callable[[SentenceGrounding], Iterable[float | None]]) -> Read:
     """Take each sentence's features after two passes; those that are None are left out."""
 
-    def read(evidence: Evidence) -> list[FeatureVector]:
+    def read(evidence: AnswerEvidence) -> list[FeatureVector]:
         if evidence.two_pass is None:
             raise ValueError("two passes are needed")
         return [_vector(sentence, features) for sentence in evidence.two_pass.sentences]
@@ -24,7 +24,7 @@ def by_two_passes(features: Callable[[SentenceGrounding], Iterable[float | None]
 def by_leave_one_out(features: Callable[[SentenceGrounding], Iterable[float | None]]) -> Read:
     """Take each sentence's features after leave-one-out; those that are None are left out."""
 
-    def read(evidence: Evidence) -> list[FeatureVector]:
+    def read(evidence: AnswerEvidence) -> list[FeatureVector]:
         if evidence.leave_one_out is None:
             raise ValueError("leave-one-out is needed")
         return [_vector(sentence, features) for sentence in evidence.leave_one_out.sentences]

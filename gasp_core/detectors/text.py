@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from gasp_core.detectors.detector import Detector, Evidence, FeatureVector, Need, Read
+from gasp_core.detectors.detector import AnswerEvidence, Detector, FeatureVector, Need, Read
 from gasp_core.grounding import Exchange, Sentence, SentenceSkip
 from gasp_core.text.lexical import novelties
 from gasp_core.text.refusals import is_refusal
@@ -16,7 +16,7 @@ MIN_WORDS = 2
 def by_text(feature: Callable[[Exchange, Sequence[str]], Iterable[float]]) -> Read:
     """Read the texts of an answer's sentences; those that are no claim, as far as the text tells, have no feature."""
 
-    def read(evidence: Evidence) -> list[FeatureVector]:
+    def read(evidence: AnswerEvidence) -> list[FeatureVector]:
         exchange = evidence.exchange
         texts = [exchange.answer[sentence.start : sentence.end] for sentence in evidence.sentences]
         skips = _skips(evidence.sentences, exchange, texts)

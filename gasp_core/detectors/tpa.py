@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gasp_core.detectors.detector import Detector, Evidence, FeatureVector, Learner, Need, Training
+from gasp_core.detectors.detector import AnswerEvidence, Detector, FeatureVector, Learner, Need, Training
 from gasp_core.detectors.learning import boosted_trees
 
 
-def _read(evidence: Evidence) -> list[FeatureVector]:
+def _read(evidence: AnswerEvidence) -> list[FeatureVector]:
     from gasp_core.tpa.features import tpa_features  # numpy and torch, which the other detectors can spare
 
     if evidence.sources is None:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from gasp_core.arrays import Floats
-from gasp_core.detectors.detector import Evidence
+from gasp_core.detectors.detector import AnswerEvidence
 from gasp_core.evaluation.bootstrap import Resamples, interval, resample, weighted_mean
 from gasp_core.evaluation.data import LabelledAnswer
 from gasp_core.evaluation.labels import sentence_labels
@@ -71,13 +71,13 @@ def embedding_match(embed: Callable[[Sequence[str]], Floats]) -> Match:
 
 def supports(
     answers: Sequence[LabelledAnswer],
-    exact: Iterable[Evidence],
-    masked: Iterable[Evidence] | None,
+    exact: Iterable[AnswerEvidence],
+    masked: Iterable[AnswerEvidence] | None,
     matches: Mapping[str, Match],
 ) -> Iterator[Support]:
     """Yield the support of every grounded sentence that leave-one-out was done for."""
     places = _places(answers)
-    others: Iterable[Evidence | None] = masked if masked is not None else [None] * len(answers)
+    others: Iterable[AnswerEvidence | None] = masked if masked is not None else [None] * len(answers)
     for answer, evidence, other in zip(answers, exact, others, strict=True):
         if evidence.leave_one_out is not None:
             approximate = other.leave_one_out if other else None

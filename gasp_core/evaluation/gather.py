@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from gasp_core.detectors.detector import Evidence, Need
+from gasp_core.detectors.detector import AnswerEvidence, Need
 from gasp_core.evaluation.cache import FeatureCache
 from gasp_core.grounding import AnswerGrounding, Exchange, Method
 from gasp_core.model import LanguageModel
@@ -51,7 +51,7 @@ class Reader:
         return tokens
 
 
-def gather(exchanges: Iterable[Exchange], needs: Collection[Need], reader: Reader | None) -> Iterator[Evidence]:
+def gather(exchanges: Iterable[Exchange], needs: Collection[Need], reader: Reader | None) -> Iterator[AnswerEvidence]:
     """Yield what is known about each answer, in order, a few at a time.
 
     ``reader`` may be None only where nothing but text is needed.
@@ -62,7 +62,7 @@ def gather(exchanges: Iterable[Exchange], needs: Collection[Need], reader: Reade
         leave_one_out = _groundings(group, Method.LEAVE_ONE_OUT, needs, reader)
         two_pass = _groundings(group, Method.TWO_PASS, needs, reader)
         for exchange, whole, removed in zip(group, two_pass, leave_one_out, strict=True):
-            yield Evidence(
+            yield AnswerEvidence(
                 exchange,
                 split_answer(exchange.answer),
                 two_pass=whole,

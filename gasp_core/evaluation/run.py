@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from gasp_core.detectors.detector import Detector, Evidence, Need
+from gasp_core.detectors.detector import AnswerEvidence, Detector, Need
 from gasp_core.detectors.text import LEXICAL
 from gasp_core.detectors.two_pass import GAP
 from gasp_core.errors import ModelUnsupported
@@ -128,7 +128,7 @@ def _controls(detectors: Sequence[Detector]) -> list[Detector]:
     return [LEXICAL, *([GAP] if needs_model(detectors) else [])]
 
 
-def _evidence(answers: Sequence[LabelledAnswer], needs: set[Need], reader: Reader | None) -> Iterable[Evidence]:
+def _evidence(answers: Sequence[LabelledAnswer], needs: set[Need], reader: Reader | None) -> Iterable[AnswerEvidence]:
     return gather((answer.exchange for answer in answers), needs, reader)
 
 

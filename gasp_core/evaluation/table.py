@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gasp_core.arrays import Flags, Floats
-from gasp_core.detectors.detector import Detector, Evidence, FeatureVector, Learn, Learner, Training
+from gasp_core.detectors.detector import AnswerEvidence, Detector, FeatureVector, Learn, Learner, Training
 from gasp_core.evaluation.data import LabelledAnswer
 from gasp_core.evaluation.labels import SentenceLabel, sentence_labels
 
@@ -42,7 +42,7 @@ class Table:
 
 
 def tabulate(
-    answers: Sequence[LabelledAnswer], evidence: Iterable[Evidence], detectors: Sequence[Detector], *, seed: int
+    answers: Sequence[LabelledAnswer], evidence: Iterable[AnswerEvidence], detectors: Sequence[Detector], *, seed: int
 ) -> Table:
     """Read every answer's evidence once, then score by each detector. ``seed`` deals the sources out into folds."""
     answer_of: list[int] = []

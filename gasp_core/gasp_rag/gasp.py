@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gasp_core.detectors.detector import Detector, Evidence, Need
+from gasp_core.detectors.detector import AnswerEvidence, Detector, Need
 from gasp_core.detectors.registry import AUTO, best_for, detector_named
 from gasp_core.errors import DetectorError
 from gasp_core.gasp_rag.detection import Detection, SentenceResult
@@ -24,8 +24,8 @@ GROUP = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Judgement:
-    """By what one call is answered. ``limits`` are those of reading, in tokens (None: those of the scorer)."""
+class _ScoringRule:
+    """By what the sentences of a call are scored and flagged. ``limits`` go before those of the scorer, if any."""
 
     detector: Detector
     threshold: float | None
@@ -84,21 +84,17 @@ class GASP:
         self.economical = own.economical
         self.sensitivity_feature = own.feature
         self.scorer = Scorer(model_id, device, dtype, own.max_ctx_tokens, own.max_ans_tokens, template=own.template)
+        self.threshold = own.threshold
         self._by_default = detector is None and not named
         self._detector: Detector | None = None
-        self._limits = None
-        self.threshold = own.threshold
+        self._limits: Limits | None = None
         if detector is not None or self._by_default:
-            self._detector = wanted or best_for(self.scorer.identity)
-            self._detector.require_admission(self.scorer.identity)
-            self._limits = self.scorer.limits(named.get("max_ctx_tokens"), named.get("max_ans_tokens"))
-            if "threshold" not in named and self._detector.bounds is not None:
-                self.threshold = self._detector.bounds.flag_below
+            self._score_by(wanted or best_for(self.scorer.identity), named)
 
     @property
     def detector(self) -> str:
         """The name of the detector that makes the sensitivities."""
-        return self._judgement(None).detector.name
+        return self._rule(None).detector.name
 
     def detect(
         self,
@@ -125,28 +121,36 @@ class GASP:
         groups = [parsed[at : at + GROUP] for at in range(0, len(parsed), GROUP)]
         return [detection for group in groups for detection in self._detect(group, threshold)]
 
+    def _score_by(self, detector: Detector, named: Mapping[str, Any]) -> None:
+        """Take a detector, with its first bound and without limits, but for those that were named."""
+        detector.require_admission(self.scorer.identity)
+        self._detector = detector
+        self._limits = self.scorer.limits(named.get("max_ctx_tokens"), named.get("max_ans_tokens"))
+        if "threshold" not in named and detector.bounds is not None:
+            self.threshold = detector.bounds.flag_below
+
     def _detect(self, items: Sequence[Item], threshold: float | None) -> list[Detection]:
         """Score items together. Only those whose context is one text are grouped into chunks."""
-        judgement = self._judgement(threshold)
+        rule = self._rule(threshold)
         groundings = {
             in_parts: iter(
                 self.scorer.ground(
                     [item.exchange for item in items if item.in_parts is in_parts],
                     max_chunks=1 if in_parts else self.k_chunks,
                     leave_one_out=not self.economical,
-                    limits=judgement.limits,
+                    limits=rule.limits,
                 )
             )
             for in_parts in (False, True)
         }
-        return [_detection(item, next(groundings[item.in_parts]), judgement) for item in items]
+        return [_detection(item, next(groundings[item.in_parts]), rule) for item in items]
 
-    def _judgement(self, threshold: float | None) -> _Judgement:
-        """By what to answer a call with that threshold: one without a detector that it is meant for is gasp-rag's."""
+    def _rule(self, threshold: float | None) -> _ScoringRule:
+        """The rule for a call with that threshold, which is on gasp-rag's scale if nobody named a detector."""
+        by = self.threshold if threshold is None else threshold
         if self._detector is None or (self._by_default and threshold is not None):
-            own = self.threshold if threshold is None else threshold
-            return _Judgement(detector_named(self.sensitivity_feature), own, None)
-        return _Judgement(self._detector, self.threshold if threshold is None else threshold, self._limits)
+            return _ScoringRule(detector_named(self.sensitivity_feature), by, None)
+        return _ScoringRule(self._detector, by, self._limits)
 
 
 def _wanted(name: str, named: Mapping[str, Any]) -> Detector | None:
@@ -162,12 +166,12 @@ def _wanted(name: str, named: Mapping[str, Any]) -> Detector | None:
     return detector
 
 
-def _detection(item: Item, grounding: AnswerGrounding, judgement: _Judgement) -> Detection:
-    features = judgement.detector.read(Evidence.of(item.exchange, grounding))
-    results = zip(sentence_scores(item.exchange, grounding), features, judgement.detector.scored(features), strict=True)
+def _detection(item: Item, grounding: AnswerGrounding, rule: _ScoringRule) -> Detection:
+    features = rule.detector.read(AnswerEvidence.of(item.exchange, grounding))
+    results = zip(sentence_scores(item.exchange, grounding), features, rule.detector.scored(features), strict=True)
     return Detection(
         tuple(
-            _result(item, grounding.chunks, score, None if score.skip_reason else sensitivity, one.reason, judgement)
+            _result(item, grounding.chunks, score, None if score.skip_reason else sensitivity, one.reason, rule)
             for score, one, sensitivity in results
         ),
         skip_reason=grounding.skip_reason,
@@ -182,9 +186,9 @@ def _result(
     score: SentenceScore,
     sensitivity: float | None,
     reason: str | None,
-    judgement: _Judgement,
+    rule: _ScoringRule,
 ) -> SentenceResult:
-    threshold = judgement.threshold
+    threshold = rule.threshold
     supporting_index, supporting = _chunk(item, chunks, score.attributed_chunk)
     contradicting_index, contradicting = _chunk(item, chunks, score.contradicting_chunk)
     return SentenceResult(
@@ -201,7 +205,7 @@ def _result(
         skip_reason=score.skip_reason or (SentenceSkip(reason) if reason in list(SentenceSkip) else None),
         contradicting_chunk_index=contradicting_index,
         contradicting_chunk=contradicting,
-        detector=judgement.detector.name,
+        detector=rule.detector.name,
     )
 
 

@@ -17,7 +17,7 @@ import torch
 import typer
 from rich.progress import track
 
-from gasp_core.detectors.detector import Detector, Evidence
+from gasp_core.detectors.detector import AnswerEvidence, Detector
 from gasp_core.detectors.fused import FUSED
 from gasp_core.detectors.two_pass import GAP
 from gasp_core.grounding import AnswerGrounding, Exchange
@@ -66,7 +66,7 @@ def round_of(scorer: GroundingScorer, exchanges: list[Exchange]) -> tuple[float,
 def judged(detector: Detector, exchanges: list[Exchange], groundings: list[AnswerGrounding]) -> float:
     """Seconds in which the detector scores all exchanges."""
     pairs = list(zip(exchanges, groundings, strict=True))
-    return timed(lambda: [detector.scores(Evidence.of(exchange, grounding)) for exchange, grounding in pairs])[0]
+    return timed(lambda: [detector.scores(AnswerEvidence.of(exchange, grounding)) for exchange, grounding in pairs])[0]
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gasp_core.detectors.detector import Evidence
+from gasp_core.detectors.detector import AnswerEvidence
 from gasp_core.detectors.directed import directed_logistic, directed_sum, directed_terms
 from gasp_core.detectors.fused import FUSED
 from gasp_core.detectors.fused_model import DIRECTIONS, Fused, fused_features, shipped_fused
@@ -49,7 +49,7 @@ def shipped() -> Fused:
 
 
 def test_a_sentence_that_invents_scores_lower_and_one_without_a_gap_has_no_score() -> None:
-    first, invented, short, last = FUSED.scores(Evidence.of(EXCHANGE, grounding()))
+    first, invented, short, last = FUSED.scores(AnswerEvidence.of(EXCHANGE, grounding()))
     assert short is None
     assert first is not None
     assert invented is not None
@@ -66,7 +66,7 @@ def test_the_features_are_those_that_are_documented() -> None:
 
 
 def test_a_gap_beyond_the_bounds_says_no_more() -> None:
-    far, edge = (FUSED.scores(Evidence.of(EXCHANGE, grounding((gap, 0.0, None, 2.0))))[0] for gap in (50.0, 3.0))
+    far, edge = (FUSED.scores(AnswerEvidence.of(EXCHANGE, grounding((gap, 0.0, None, 2.0))))[0] for gap in (50.0, 3.0))
     assert far == edge
 
 

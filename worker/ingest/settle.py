@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from gasp_core.detectors.detector import Detector, Evidence
+from gasp_core.detectors.detector import AnswerEvidence, Detector
 from gasp_core.grounding import AnswerGrounding, Exchange, Passage
 from schemas.decoding import Decoded, Rejected
 from schemas.interaction import Interaction
@@ -155,7 +155,7 @@ class Ingest:
             return Settlement(record, Outcome.SKIPPED, DUPLICATE, decoded=item)
         if isinstance(grounding, Unscorable):
             return Settlement(record, Outcome.DEAD_LETTERED, RejectReason.SCORING_FAILED, grounding.error)
-        scores = self._detector.scores(Evidence.of(exchange_of(item.interaction), grounding))
+        scores = self._detector.scores(AnswerEvidence.of(exchange_of(item.interaction), grounding))
         verdict = judge(scores, threshold_for(item.interaction.app, thresholds))
         if grounding.skip_reason is not None:
             return Settlement(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from gasp_core.detectors.detector import Detector, Evidence
+from gasp_core.detectors.detector import AnswerEvidence, Detector
 from gasp_core.grounding import AnswerGrounding
 from worker.ingest.scoring import Scoring, Unscorable
 from worker.jobs.leased import LeasedWork, LeasePolicy
@@ -74,7 +74,7 @@ class RescoringWork(LeasedWork[RescoreJob]):
         thresholds = self._thresholds.in_force(self._scorer_id)
         judged = []
         for job, grounding in scored:
-            scores = self._detector.scores(Evidence.of(job.exchange, grounding))
+            scores = self._detector.scores(AnswerEvidence.of(job.exchange, grounding))
             judged.append((job, Judged(grounding, judge(scores, threshold_for(job.app, thresholds)))))
         return judged
 

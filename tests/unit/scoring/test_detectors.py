@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gasp_core.detectors.detector import Evidence
+from gasp_core.detectors.detector import AnswerEvidence
 from gasp_core.detectors.fused_model import fused_features, shipped_fused
 from gasp_core.detectors.leave_one_out import MAX_DROP
 from gasp_core.detectors.registry import DETECTORS
@@ -27,7 +27,7 @@ def test_a_sentence_has_a_score_whenever_it_has_a_gap(tiny_model: LanguageModel)
     (grounding,) = GroundingScorer(tiny_model).score([EXCHANGE])
     gaps = tuple(one.gap for one in grounding.sentences)
     assert [gap is None for gap in gaps] == [False, True, False]
-    found = {name: detector.scores(Evidence.of(EXCHANGE, grounding)) for name, detector in STORED.items()}
+    found = {name: detector.scores(AnswerEvidence.of(EXCHANGE, grounding)) for name, detector in STORED.items()}
     assert found["gap"] == gaps
     assert found["jsd"] == tuple(one.jsd_no_context for one in grounding.sentences)
     features = fused_features(EXCHANGE, grounding)
@@ -38,18 +38,18 @@ def test_a_sentence_has_a_score_whenever_it_has_a_gap(tiny_model: LanguageModel)
 def test_leave_one_out_tells_what_two_passes_do_and_two_passes_do_not_tell_of_chunks(tiny_model: LanguageModel) -> None:
     scorer = GroundingScorer(tiny_model)
     (detailed,) = scorer.score([EXCHANGE], Method.LEAVE_ONE_OUT)
-    assert GAP.scores(Evidence.of(EXCHANGE, detailed)) == tuple(one.gap for one in detailed.sentences)
+    assert GAP.scores(AnswerEvidence.of(EXCHANGE, detailed)) == tuple(one.gap for one in detailed.sentences)
     drops = [max((drop.drop for drop in one.drops), default=None) for one in detailed.sentences]
-    assert MAX_DROP.scores(Evidence.of(EXCHANGE, detailed)) == tuple(drops)
+    assert MAX_DROP.scores(AnswerEvidence.of(EXCHANGE, detailed)) == tuple(drops)
     (plain,) = scorer.score([EXCHANGE])
     with pytest.raises(ValueError, match="leave-one-out is needed"):
-        MAX_DROP.scores(Evidence.of(EXCHANGE, plain))
+        MAX_DROP.scores(AnswerEvidence.of(EXCHANGE, plain))
 
 
 def test_a_detector_that_has_to_learn_gives_no_score_by_itself(tiny_model: LanguageModel) -> None:
     (grounding,) = GroundingScorer(tiny_model).score([EXCHANGE])
     with pytest.raises(DetectorError, match="two-pass has to learn before it scores"):
-        TWO_PASS.scores(Evidence.of(EXCHANGE, grounding))
+        TWO_PASS.scores(AnswerEvidence.of(EXCHANGE, grounding))
 
 
 def test_masked_attribution_makes_no_difference_to_the_two_passes_that_fused_reads(tiny_model: LanguageModel) -> None:

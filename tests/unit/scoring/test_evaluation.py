@@ -15,7 +15,7 @@ from torch import Tensor
 from typer.testing import CliRunner, Result
 
 from gasp_core.cli import app
-from gasp_core.detectors.detector import Detector, Evidence, FeatureVector, Learner, Need, Training
+from gasp_core.detectors.detector import AnswerEvidence, Detector, FeatureVector, Learner, Need, Training
 from gasp_core.detectors.learning import boosted_trees, standardised_sum
 from gasp_core.detectors.registry import DETECTORS, detectors_named
 from gasp_core.errors import GaspError
@@ -186,7 +186,7 @@ def test_every_detector_gives_a_finite_reading_or_a_reason_for_every_sentence(re
 def test_the_lexical_control_counts_the_content_words_that_neither_passages_nor_question_have() -> None:
     answer = "Museums opened at Nine. It really is closed. A café opens. It is only that."
     exchange = Exchange("Is it really closed?", (Passage("1", "The museum opens at nine."),), answer)
-    readings = DETECTORS["lexical"].read(Evidence(exchange, split_answer(answer)))
+    readings = DETECTORS["lexical"].read(AnswerEvidence(exchange, split_answer(answer)))
     assert [reading.values for reading in readings] == [(0.0,), (0.0,), (-0.5,), (0.0,)]
 
 
@@ -195,13 +195,13 @@ def test_standardised_readings_are_added_and_one_that_never_differs_counts_nothi
     np.testing.assert_allclose(standardised_sum(readings, np.zeros(2, dtype=bool))(readings), [-2.0, 2.0])
 
 
-def evidence_of(answers: Sequence[LabelledAnswer]) -> Iterator[Evidence]:
+def evidence_of(answers: Sequence[LabelledAnswer]) -> Iterator[AnswerEvidence]:
     for answer in answers:
-        yield Evidence(answer.exchange, split_answer(answer.exchange.answer))
+        yield AnswerEvidence(answer.exchange, split_answer(answer.exchange.answer))
 
 
 def test_a_detector_that_learns_never_scores_a_source_that_it_has_seen(answers: list[LabelledAnswer]) -> None:
-    def read(evidence: Evidence) -> list[FeatureVector]:
+    def read(evidence: AnswerEvidence) -> list[FeatureVector]:
         number = float(evidence.exchange.question.split()[3]) // 2  # the place of its source
         return [FeatureVector((number,)) for _ in evidence.sentences]
 

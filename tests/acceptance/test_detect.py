@@ -1,0 +1,54 @@
+"""`gasp detect` with the packaged model, measured as `gasp eval` measures the detector itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gasp_core.packaged import PACKAGED_MODEL, cache_directory, resolve_model
+from tests.labelled_answers import labelled_rows, write_rows
+
+GASP = str(Path(sys.executable).parent / "gasp")
+
+
+@pytest.mark.timeout(600)
+def test_by_default_detect_ranks_as_the_fused_detector_does(tmp_path: Path) -> None:
+    resolve_model(PACKAGED_MODEL)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "models").symlink_to(cache_directory().resolve() / "models")
+    rows = labelled_rows(12)
+    for row in rows[1::4]:  # people err, too: so that not all of one label is above all of the other
+        row["labels"] = [{"start": 0, "end": len(row["answer"])}]
+    answers, results = write_rows(tmp_path / "museum.jsonl", rows), tmp_path / "results.jsonl"
+
+    gasp("detect", "--input", answers, "--output", results, cache=cache)
+    records = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    assert {one["detector"] for one in records} == {"fused"}
+    assert all(one["flagged"] == (one["sensitivity"] < 2.0) for one in records)
+    assert any(one["supporting_chunk"] is not None for one in records)
+    detected = json.loads(gasp("eval", results, "--json", cache=cache))
+    measured = json.loads(gasp("eval", answers, "--detector", "fused", "--json", cache=cache))["museum"]["fused"]
+    assert (detected["n"], detected["positives"]) == (measured["n"], measured["n_unsupported"]) == (24, 12)
+    assert 0.5 < measured["auc"] < 1
+    assert detected["roc_auc"] == pytest.approx(measured["auc"], abs=1e-12)
+
+
+def gasp(*arguments: object, cache: Path) -> Any:
+    """What the command prints."""
+    done = subprocess.run(
+        [GASP, *(str(argument) for argument in arguments)],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "GASP_CACHE_DIR": str(cache)},
+        capture_output=True,
+        text=True,
+        timeout=540,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
