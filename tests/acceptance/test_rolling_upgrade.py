@@ -58,6 +58,17 @@ def wait_shared(deployment: Deployment, *processes: int) -> None:
     )
 
 
+def check_books(deployment: Deployment, messages: int) -> None:
+    """Each message has one outcome and one row of each kind, of one scorer and one threshold."""
+    assert deployment.rows("SELECT outcome, count(*) AS n FROM ledger GROUP BY 1") == [
+        {"outcome": "scored", "n": messages}
+    ]
+    assert deployment.count("interactions") == deployment.count("verdicts") == messages
+    assert deployment.rows("SELECT count(DISTINCT interaction_id) AS n FROM interactions") == [{"n": messages}]
+    assert deployment.count("scorers") == deployment.count("thresholds") == 1
+    assert sum(row["next_offset"] for row in deployment.rows("SELECT next_offset FROM partition_offsets")) == messages
+
+
 @pytest.mark.kafka
 def test_the_release_before_works_beside_this_one_on_the_schema_of_this_one(
     apache: Broker, deploy: Deploy, empty_database_url: str, tmp_path: Path
@@ -76,11 +87,7 @@ def test_the_release_before_works_beside_this_one_on_the_schema_of_this_one(
         assert deployment.rows("SELECT max(revision) AS r FROM schema_revisions") == [{"r": head_revision()}]
         deployment.send(PORTION, PORTION)
         with deployment.worker() as new:
-            half = PARTITIONS // 2
-            shares = [(old, half), (new.process.pid, half)]
-            wait_until(
-                lambda: all(owned(deployment, pid) == n for pid, n in shares), what="half of the partitions each"
-            )
+            wait_shared(deployment, old, new.process.pid)
             deployment.send(2 * PORTION, PORTION)
             wait_until(lambda: deployment.count("ledger") >= 3 * PORTION, what="both to work")
             first.close()
@@ -93,14 +100,8 @@ def test_the_release_before_works_beside_this_one_on_the_schema_of_this_one(
             deployment.wait_settled(5 * PORTION)
             assert new.end(signal.SIGTERM) == 0
 
-    messages = 5 * PORTION
-    assert deployment.rows("SELECT outcome, count(*) AS n FROM ledger GROUP BY 1") == [
-        {"outcome": "scored", "n": messages}
-    ]
-    assert deployment.count("interactions") == deployment.count("verdicts") == messages
-    assert deployment.rows("SELECT count(DISTINCT interaction_id) AS n FROM interactions") == [{"n": messages}]
-    assert deployment.count("scorers") == deployment.count("thresholds") == 1
-    assert sum(row["next_offset"] for row in deployment.rows("SELECT next_offset FROM partition_offsets")) == messages
-    assert min(map(settled_by, [*logs, new.log])) > 0
-    assert sum(map(settled_by, [*logs, new.log])) == messages
+    check_books(deployment, 5 * PORTION)
+    settled = [settled_by(log) for log in (*logs, new.log)]
+    assert min(settled) > 0
+    assert sum(settled) == 5 * PORTION
     assert troubles([*logs, new.log]) <= HARMLESS
