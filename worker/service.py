@@ -21,14 +21,10 @@ from gasp_core.packaged import resolve_model
 from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
-from worker.broker.source import RecordSource
 from worker.errors import SettingsError
-from worker.ingest.consume import Consumer
-from worker.ingest.dead_letters import DeadLetters
-from worker.ingest.endpoints import open_sink, open_source
-from worker.ingest.placement import INSIST_SESSIONS, Placement
 from worker.ingest.scoring import AnswerScorer, Scoring
 from worker.ingest.settle import Ingest
+from worker.ingest.topic_reader import TopicReader
 from worker.jobs.attribution import AttributionWork
 from worker.jobs.leased import LeasePolicy
 from worker.jobs.maintenance import maintenance_jobs
@@ -269,12 +265,19 @@ def _consume(
 ) -> None:
     """The consume role; ``retry`` is the engine's policy."""
     settings, store, telemetry = worker.settings, worker.store, worker.telemetry
-    poll_retry = RetryPolicy(worker.stop, telemetry, part="poll", within_s=settings.wedged_after_s)
-    with ExitStack() as stack:
-        sink = stack.enter_context(poll_retry.call(lambda: open_sink(settings, worker.owner), name="sink"))
-        source = poll_retry.call(lambda: _source(settings, worker.owner), name="source")
-        stack.callback(source.close)
-        stack.callback(telemetry.liveness.excuse, "poll")
+    reader = TopicReader(
+        settings=settings,
+        offsets=store.offsets,
+        owner=worker.owner,
+        stop=worker.stop,
+        telemetry=telemetry,
+        retry=RetryPolicy(worker.stop, telemetry, part="poll", within_s=settings.wedged_after_s),
+        topic=settings.topic,
+        group=settings.consumer_group,
+        batch_messages=settings.batch_messages,
+        first_start=settings.first_start,
+    )
+    with reader.opened(reader.open_source) as (source, dead_letters):
         ingest = Ingest(
             settlements=store.settlements,
             interactions=store.interactions,
@@ -283,39 +286,17 @@ def _consume(
             scoring=scoring,
             scorer_id=worker.scorer_id,
             detector=worker.detector,
-            dead_letters=DeadLetters(sink, settings.dead_letter_topic, settings.max_message_bytes),
+            dead_letters=dead_letters,
             max_message_bytes=settings.max_message_bytes,
             default_app=settings.default_app,
             retry=retry,
             metrics=telemetry.metrics,
             channels=settings.review_channels,
         )
-        placement = Placement(
-            source=source,
-            offsets=store.offsets,
-            topic=settings.topic,
-            owner=worker.owner,
-            first_start=settings.first_start,
-            insist_after_s=INSIST_SESSIONS * settings.session_timeout_s,
-            telemetry=telemetry,
-        )
-        Consumer(
-            source=source,
-            placement=placement,
-            ingest=ingest,
-            engine=engine,
-            topic=settings.topic,
-            batch_messages=settings.batch_messages,
-            batch_bytes=settings.batch_bytes,
-            stop=worker.stop,
-            retry=poll_retry,
-            telemetry=telemetry,
-            on_settled=on_settled,
-        ).run()
-
-
-def _source(settings: Settings, owner: str) -> RecordSource:
-    return open_source(settings, owner, settings.topic, settings.consumer_group, settings.batch_messages)
+        try:
+            reader.run(source, ingest, engine, on_settled)
+        finally:
+            telemetry.liveness.excuse("poll")
 
 
 def _wait(engine: Engine[Settled], stop: Stop) -> None:

@@ -11,10 +11,8 @@ import structlog
 from worker.broker.errors import TopicMissing
 from worker.broker.source import RecordSource
 from worker.errors import Stopped
-from worker.ingest.consume import Consumer
 from worker.ingest.dead_letters import DeadLetters
-from worker.ingest.endpoints import open_sink, open_source
-from worker.ingest.placement import INSIST_SESSIONS, Placement
+from worker.ingest.topic_reader import TopicReader
 from worker.review.intake import LabelIntake
 from worker.rules.settlement import Settled
 from worker.runtime.background import Background
@@ -70,66 +68,44 @@ class _Labelling:
     telemetry: Telemetry
 
     def run(self) -> None:
-        settings = self.settings
-        poll = RetryPolicy(self.stop, self.telemetry, part="labels_poll", within_s=settings.wedged_after_s)
+        settings, stop, telemetry = self.settings, self.stop, self.telemetry
+        poll = RetryPolicy(stop, telemetry, part="labels_poll", within_s=settings.wedged_after_s)
+        reader = TopicReader(
+            settings=settings,
+            offsets=self.offsets,
+            owner=self.owner,
+            stop=stop,
+            telemetry=telemetry,
+            retry=poll,
+            topic=settings.review_labels_topic,
+            group=f"{settings.consumer_group}-labels",
+            batch_messages=BATCH_MESSAGES,
+            part="kafka_labels",
+        )
         with ExitStack() as stack:
-            stack.callback(self.telemetry.liveness.excuse, "labels_poll")
-            sink = stack.enter_context(poll.call(lambda: open_sink(settings, self.owner), name="sink"))
-            source = self._source(poll)
-            stack.callback(source.close)
-            work = RetryPolicy(self.stop, self.telemetry, part="labels", within_s=settings.work_timeout_s)
-            stack.callback(self.telemetry.liveness.excuse, "labels")
-            letters = DeadLetters(sink, settings.dead_letter_topic, settings.max_message_bytes)
-            engine = stack.enter_context(
-                Engine[Settled](None, 0.0, grace_s=self.stop.remaining_s, beat=work.beat, name="labels")
-            )
-            self._consumer(source, letters, engine, poll, work).run()
+            stack.callback(telemetry.liveness.excuse, "labels_poll")
+            source, letters = stack.enter_context(reader.opened(lambda: self._source(reader)))
+            work = RetryPolicy(stop, telemetry, part="labels", within_s=settings.work_timeout_s)
+            stack.callback(telemetry.liveness.excuse, "labels")
+            engine = Engine[Settled](None, 0.0, grace_s=stop.remaining_s, beat=work.beat, name="labels")
+            reader.run(source, self._intake(letters, work), stack.enter_context(engine))
 
-    def _source(self, retry: RetryPolicy) -> RecordSource:
-        settings = self.settings
-        topic, group = settings.review_labels_topic, f"{settings.consumer_group}-labels"
+    def _source(self, reader: TopicReader) -> RecordSource:
         while True:
             try:
-                return retry.call(
-                    lambda: open_source(settings, self.owner, topic, group, BATCH_MESSAGES), name="source"
-                )
+                return reader.open_source()
             except TopicMissing:
-                log.warning("labels_topic_missing", topic=topic)
+                log.warning("labels_topic_missing", topic=reader.topic)
                 if self.stop.wait(MISSING_LOOK_S):
                     raise Stopped("source") from None
 
-    def _consumer(
-        self, source: RecordSource, letters: DeadLetters, engine: Engine[Settled], poll: RetryPolicy, work: RetryPolicy
-    ) -> Consumer:
-        """``poll`` and ``work`` are the retry policies of the thread that polls and of that which stores."""
-        settings = self.settings
-        intake = LabelIntake(
+    def _intake(self, letters: DeadLetters, work: RetryPolicy) -> LabelIntake:
+        """``work`` is the retry policy of the thread that stores."""
+        return LabelIntake(
             labels=self.labels,
             settlements=self.settlements,
             dead_letters=letters,
-            max_message_bytes=settings.max_message_bytes,
+            max_message_bytes=self.settings.max_message_bytes,
             retry=work,
             metrics=self.telemetry.metrics,
-        )
-        placement = Placement(
-            source=source,
-            offsets=self.offsets,
-            topic=settings.review_labels_topic,
-            owner=self.owner,
-            first_start="earliest",
-            insist_after_s=INSIST_SESSIONS * settings.session_timeout_s,
-            telemetry=self.telemetry,
-        )
-        return Consumer(
-            source=source,
-            placement=placement,
-            ingest=intake,
-            engine=engine,
-            topic=settings.review_labels_topic,
-            batch_messages=BATCH_MESSAGES,
-            batch_bytes=settings.batch_bytes,
-            stop=self.stop,
-            retry=poll,
-            telemetry=self.telemetry,
-            part="kafka_labels",
         )
