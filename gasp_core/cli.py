@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,12 +16,11 @@ from gasp_core.errors import GaspError
 from gasp_core.evaluation.data import is_labelled_answers
 from gasp_core.evaluation.plot import require_picture
 from gasp_core.evaluation.records import records
+from gasp_core.evaluation.results import evaluate_results
 from gasp_core.extras import require_extra
 from gasp_core.gasp_rag.detection import Detection
 from gasp_core.gasp_rag.gasp import GASP, GROUP
 from gasp_core.gasp_rag.items import read_items, require_writable, write_records
-from gasp_core.gasp_rag.labelled import read_labelled
-from gasp_core.gasp_rag.metrics import evaluate
 from gasp_core.gasp_rag.sentence_scores import Feature
 from gasp_core.packaged import PACKAGED_MODEL
 from gasp_core.version import __version__
@@ -195,7 +192,10 @@ def evaluate_file(
     path = _one_path(source, source_option)
     if not is_labelled_answers(path):
         _refuse_options(context, ANSWERS, "a file of results")
-        _evaluate_results(path, label_col, score_col, threshold, as_json=as_json)
+        for line in evaluate_results(
+            path, label_column=label_col, score_column=score_col, threshold=threshold, as_json=as_json
+        ):
+            typer.echo(line)
         return
     _refuse_options(context, RESULTS, "a file of labelled answers")
     names = tuple(name.strip() for name in detector.split(",") if name.strip())
@@ -243,19 +243,6 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return origin is not None and origin.name == "COMMANDLINE"
 
 
-def _evaluate_results(
-    path: Path, label_column: str, score_column: str, threshold: float | None, *, as_json: bool
-) -> None:
-    labelled = read_labelled(path, label_column=label_column, score_column=score_column)
-    suspicions = [-score for score in labelled.scores]
-    # A suspicion counts from its threshold on, a sensitivity is flagged below its own: the next number makes it strict.
-    at_least = None if threshold is None else math.nextafter(-threshold, math.inf)
-    found = evaluate(labelled.labels, suspicions, threshold=at_least)
-    _print_metrics(
-        found | {"without_label": labelled.without_label, "without_score": labelled.without_score}, as_json=as_json
-    )
-
-
 def _detect_all(gasp: GASP, items: list[dict[str, Any]]) -> list[Detection]:
     detections: list[Detection] = []
     with _progress() as progress:
@@ -285,14 +272,6 @@ def _progress() -> Progress:
         TimeRemainingColumn(),
         console=Console(stderr=True),
     )
-
-
-def _print_metrics(metrics: dict[str, float], *, as_json: bool) -> None:
-    if as_json:  # which has no NaN
-        typer.echo(json.dumps({name: None if math.isnan(value) else value for name, value in metrics.items()}))
-        return
-    for name, value in metrics.items():
-        typer.echo(f"{name:<14} {value:.4f}" if isinstance(value, float) else f"{name:<14} {value}")
 
 
 def main() -> None:
