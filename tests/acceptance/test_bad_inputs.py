@@ -128,7 +128,7 @@ def test_a_worker_that_is_not_set_up_says_what_to_run(tansu: Broker, deploy: Dep
     if missing == "topic":
         deployment.topic = "no-such-topic"
     else:
-        deployment.execute("DROP TABLE alembic_version")
+        deployment.execute("DROP TABLE schema_revisions, alembic_version")
     done = deployment.run("run")
     assert done.returncode == 2
     assert {"topic": "gasp-worker topics", "table": "gasp-worker migrate"}[missing] in done.stderr.splitlines()[-1]
