@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test test-fast check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
+.PHONY: demo test test-numeric test-fast check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -24,6 +24,10 @@ test: $(READY)
 # What needs no server: within a minute.
 test-fast: $(READY)
 	@$(BIN)/pytest --numprocesses 2 $(SIDE_BY_SIDE) tests/unit
+
+# The tests that compute with a model, as older processors compute.
+test-numeric: $(READY)
+	@for kernels in default avx2; do ATEN_CPU_CAPABILITY=$$kernels $(BIN)/pytest --numprocesses 2 $(SIDE_BY_SIDE) tests/unit/scoring || exit 1; done
 
 check: lint types imports
 

@@ -13,6 +13,8 @@ from hypothesis import settings
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
 
+ONEDNN_KERNELS = {"default": "SSE41", "avx2": "AVX2"}
+
 
 def pytest_configure() -> None:
     """Set what torch and transformers read when they are imported, here and in the processes that tests start."""
@@ -20,6 +22,9 @@ def pytest_configure() -> None:
     os.environ["HF_HUB_OFFLINE"] = "1"
     # Tests run side by side, and the models are tiny: threads that wait for each other cost four times the CPU.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # An older processor than this one, for torch's own kernels and for those of oneDNN, which it mixes otherwise.
+    if kernels := ONEDNN_KERNELS.get(os.environ.get("ATEN_CPU_CAPABILITY", "")):
+        os.environ.setdefault("ONEDNN_MAX_CPU_ISA", kernels)
 
 
 @pytest.fixture(autouse=True)
