@@ -143,7 +143,10 @@ class Deployment:
         wait_until(lambda: self.open_jobs() == 0, what="attribution", deadline_s=deadline_s)
 
     def picture(self) -> dict[str, list[dict[str, Any]]]:
-        """Every row that a message leaves, without the numbers and times that each run gives anew."""
+        """Every row that a message leaves, without the numbers and times that each run gives anew.
+
+        Scores of two runs are to be compared by ``assert_alike``: a batch of others rounds otherwise.
+        """
         return {name: self.rows(query) for name, query in PICTURE.items()}
 
 
@@ -158,12 +161,11 @@ PICTURE = {
         FROM passages p JOIN interactions i ON i.id = p.interaction_pk ORDER BY 1, 2, 3, 4""",
     "sentences": """
         SELECT i.app, i.interaction_id, i.revision, s.sentence_index, s.start_char, s.end_char, s.kind, s.n_tokens,
-               round(s.score::numeric, 3) AS score, round(s.gap::numeric, 3) AS gap,
-               s.skip_reason, s.flagged, s.supporting_chunk
+               s.score, s.gap, s.skip_reason, s.flagged, s.supporting_chunk
         FROM sentences s JOIN verdicts v ON v.id = s.verdict_id JOIN interactions i ON i.id = v.interaction_pk
         ORDER BY 1, 2, 3, 4""",
     "attributions": """
-        SELECT i.app, i.interaction_id, i.revision, a.sentence_index, a.chunk_index, round(a.drop::numeric, 3) AS drop
+        SELECT i.app, i.interaction_id, i.revision, a.sentence_index, a.chunk_index, a.drop
         FROM chunk_attributions a JOIN verdicts v ON v.id = a.verdict_id JOIN interactions i ON i.id = v.interaction_pk
         ORDER BY 1, 2, 3, 4, 5""",
     "jobs": "SELECT state, count(*) AS n FROM attribution_jobs GROUP BY 1 ORDER BY 1",
