@@ -13,7 +13,8 @@ from typing import Any, cast
 
 import psycopg
 from psycopg.sql import SQL, Composed, Identifier
-from sqlalchemy import Column, ColumnElement, Connection, Table, bindparam, column, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Table, Text, bindparam, case, column, func, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, Insert, insert
 from sqlalchemy.sql.selectable import TableValuedAlias
 from sqlalchemy.types import TypeEngine
@@ -52,7 +53,7 @@ def insert_from_arrays(table: Table, names: Sequence[str]) -> Insert:
     Keep what comes out: to build a statement takes longer than to run it on a few rows.
     """
     source = unrolled(**{name: _carrier(table.c[name]) for name in names})
-    values = [_unpacked(table.c[name], source.c[name]) for name in names]
+    values = [_unpacked(table.c[name], source.c[name], source) for name in names]
     return insert(table).from_select(list(names), select(*values))
 
 
@@ -110,10 +111,13 @@ def parts(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
 
 def _carrier(target: Column[Any]) -> TypeEngine[Any]:
     """The type that travels: unnest would flatten an array of arrays, so the arrays inside go as JSON."""
-    return JSONB() if isinstance(target.type, ARRAY) else target.type
+    return JSONB(none_as_null=True) if isinstance(target.type, ARRAY) else target.type
 
 
-def _unpacked(target: Column[Any], carried: ColumnElement[Any]) -> ColumnElement[Any]:
+def _unpacked(target: Column[Any], carried: ColumnElement[Any], source: TableValuedAlias) -> ColumnElement[Any]:
     if not isinstance(target.type, ARRAY):
         return carried
-    return func.array(select(func.jsonb_array_elements_text(carried)).scalar_subquery(), type_=target.type)
+    elements = func.jsonb_array_elements_text(carried).column_valued("element")
+    # Correlated by name: a subquery that read the source for itself would gather the arrays of all rows.
+    own = func.array(select(elements).correlate(source).scalar_subquery(), type_=ARRAY(Text))
+    return case((carried.is_not(None), sql_cast(own, target.type)))
