@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
 from gasp_core.grounding import Chunk, Passage
+from gasp_core.text.groups import groups_of
 from gasp_core.text.sentences import split_answer
-
-# Two texts are nearly identical if they share this part of their runs of three words (the Jaccard index): a corrected
-# word in a passage of fifty, another footer, but not the same form filled in otherwise.
-NEARLY_IDENTICAL = 0.8
-RUN_WORDS = 3
 
 _Span = tuple[int, int, int]  # passage index, start, end
 
@@ -59,49 +53,5 @@ def _nearest(starts: Sequence[int], target: float, first: int, last: int) -> int
 
 
 def _grouped(passages: Sequence[Passage], spans: Sequence[_Span]) -> tuple[Chunk, ...]:
-    groups = _Groups()
-    return tuple(Chunk(index, start, end, groups.of(passages[index].text[start:end])) for index, start, end in spans)
-
-
-class _Groups:
-    """Numbers texts by what they say. A text joins the first group whose first text is nearly the same."""
-
-    def __init__(self) -> None:
-        self._exact: dict[str, int] = {}
-        self._sizes: list[int] = []
-        self._holders: dict[tuple[str, ...], list[int]] = {}
-
-    def of(self, text: str) -> int:
-        """The group of a text, a new one if need be."""
-        said = _said(text)
-        if said in self._exact:
-            return self._exact[said]
-        runs = _runs(said)
-        group = self._near(runs)
-        if group is None:
-            group = len(self._sizes)
-            self._sizes.append(len(runs))
-            for run in runs:
-                self._holders.setdefault(run, []).append(group)
-        self._exact[said] = group
-        return group
-
-    def _near(self, runs: frozenset[tuple[str, ...]]) -> int | None:
-        shared = Counter(group for run in runs for group in self._holders.get(run, ()))
-        near = (
-            group
-            for group, count in shared.items()
-            if count >= NEARLY_IDENTICAL * (len(runs) + self._sizes[group] - count)
-        )
-        return min(near, default=None)
-
-
-def _runs(said: str) -> frozenset[tuple[str, ...]]:
-    """All runs of words of a text; none if it is too short to be told apart by them."""
-    words = said.split()
-    return frozenset(tuple(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1))
-
-
-def _said(text: str) -> str:
-    """Normalise for comparison. Folding case can undo composition, so it comes between two normalisations."""
-    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
+    groups = groups_of([passages[index].text[start:end] for index, start, end in spans])
+    return tuple(Chunk(*span, group) for span, group in zip(spans, groups, strict=True))
