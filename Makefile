@@ -8,6 +8,8 @@ READY  := $(VENV)/.ready
 
 export GASP_CACHE_DIR := $(CACHE)
 export HF_HUB_OFFLINE := 1
+# Some machines forbid it: then each process compiles every module anew, and starts in twice the time.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-numeric test-fast check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
 
