@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.apache_kafka import ApacheKafka, KafkaCannotRun, apache_kafka
 from worker.broker.admin import BrokerAdmin, NewTopic
@@ -47,6 +47,31 @@ class Broker:
             for value in values:
                 sink.send(topic, value)
             sink.flush(DEADLINE_S)
+
+    def send_transaction(self, topic: str, values: Sequence[bytes], *, aborted: bool = False) -> None:
+        """Send values in one transaction, which leaves a marker behind them that is no record."""
+        producer = KafkaProducer(bootstrap_servers=self.bootstrap, transactional_id=f"of-{uuid.uuid4().hex}")
+        producer.init_transactions()
+        producer.begin_transaction()
+        for value in values:
+            producer.send(topic, value)
+        producer.flush()
+        if aborted:
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
+        producer.close()
+
+    def committed(self, topic: str, group: str = "") -> int | None:
+        """The offset that a group (that of ``source``) has committed to Kafka for partition 0."""
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.bootstrap, group_id=group or f"group-of-{topic}", enable_auto_commit=False
+        )
+        try:
+            offset: int | None = consumer.committed(TopicPartition(topic, 0), timeout_ms=int(DEADLINE_S * 1000))
+            return offset
+        finally:
+            consumer.close()
 
     def send_undecodable(self, topic: str) -> None:
         """Send a batch of three whose second record has a header name that is not text, and which hides the third."""

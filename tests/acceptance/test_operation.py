@@ -199,3 +199,18 @@ def test_records_of_any_size_have_their_outcome_and_the_partition_moves_on(apach
     assert [(one.offset, one.size_bytes, one.value_attached) for one in facts] == [
         (2 * number, size, False) for number, size in enumerate(sizes) if number
     ]
+
+
+@pytest.mark.kafka
+def test_nothing_waits_in_a_topic_that_ends_with_an_aborted_transaction(apache: Broker, deploy: Deploy) -> None:
+    deployment = deploy(apache)
+    deployment.send(0, 3)
+    with deployment.worker() as worker:
+        deployment.wait_settled(3)
+        apache.send_transaction(deployment.topic, [json.dumps(exchange(3)).encode()] * 4, aborted=True)
+        end = [{"next_offset": 8, "end_offset": 8, "lag": 0}]
+        lag = "SELECT next_offset, end_offset, lag FROM v_ingest_lag"
+        wait_until(lambda: deployment.rows(lag) == end, what="the end of the topic")
+        assert worker.end(signal.SIGTERM) == 0
+    assert json.loads(deployment.run("status", "--json").stdout)["lag"] == 0
+    assert apache.committed(deployment.topic) == 8

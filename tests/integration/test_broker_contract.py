@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 
 import psutil
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
+from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import MemberToRemove
 from kafka.errors import ProducerFencedError
 from kafka.producer.transaction_manager import ProducerIdAndEpoch
@@ -175,7 +175,26 @@ def test_a_commit_can_be_seen_in_the_group(broker: Broker, group_on: GroupOn) ->
     source.commit({0: 1})
     source.commit({0: 2})
     source.close()
-    assert _committed(broker, f"group-of-{topic}", topic) == 2
+    assert broker.committed(topic) == 2
+
+
+@pytest.mark.kafka
+def test_the_position_goes_past_what_holds_no_record(apache: Broker) -> None:
+    topic = apache.create_topic()
+    with closing(Group(lambda: apache.source(topic))) as group:
+        source = group.join()
+        assert source.position(0) is None
+        apache.send_transaction(topic, [b"a", b"b"])
+        group.run(lambda: source.position(0) == 3)
+        apache.send_transaction(topic, [b"c", b"d"], aborted=True)
+        group.run(lambda: source.position(0) == 6)
+        assert group.values() == [b"a", b"b"]
+        assert source.end_offsets() == {0: 6}
+        # What was read but is to be read again is not passed.
+        apache.send(topic, [b"e"])
+        group.run(lambda: source.position(0) == 7)
+        source.seek(0, 6)
+        assert source.position(0) == 6
 
 
 def test_a_member_that_was_killed_is_replaced(broker: Broker, group_on: GroupOn) -> None:
@@ -640,12 +659,3 @@ def _remove_from_group(broker: Broker, group: str, source: RecordSource) -> None
     member = MemberToRemove(member_id=source._consumer.group_metadata().member_id)
     with closing(KafkaAdminClient(bootstrap_servers=broker.bootstrap)) as admin:
         admin.remove_group_members(group, [member])
-
-
-def _committed(broker: Broker, group: str, topic: str) -> int | None:
-    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, group_id=group, enable_auto_commit=False)
-    try:
-        offset: int | None = consumer.committed(TopicPartition(topic, 0), timeout_ms=int(DEADLINE_S * 1000))
-        return offset
-    finally:
-        consumer.close()

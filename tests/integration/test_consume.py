@@ -83,7 +83,14 @@ class Loop:
     scorer_id: int
     topic: str
     dead_letter_topic: str
+    telemetry: Telemetry
     settled: list[Settled] = field(default_factory=list)
+
+    def gauge(self, name: str) -> float | None:
+        """What the metrics say of the only partition."""
+        place = f'{name}{{partition="0",topic="{self.topic}"}} '
+        lines = self.telemetry.metrics.render()[0].decode().splitlines()
+        return next((float(line.removeprefix(place)) for line in lines if line.startswith(place)), None)
 
     def outcomes(self) -> int:
         """Records booked by this loop."""
@@ -102,6 +109,7 @@ def running(
     model: LanguageModel,
     *,
     insist_after_s: float = 60,
+    batch_bytes: int = 1_000_000,
     max_poll_interval_ms: int = 300_000,
 ) -> Iterator[Loop]:
     """Messages in a topic, and a consumer on it."""
@@ -120,7 +128,7 @@ def running(
         )
         stack.callback(source.close)
         scorer_id = register(store.scorers, store.thresholds, scorer.identity, GAP.require_bounds())
-        loop = Loop(source, scorer, scorer_id, topic, dead_letter_topic)
+        loop = Loop(source, scorer, scorer_id, topic, dead_letter_topic, telemetry)
         retry = RetryPolicy(stop, telemetry, part="test", within_s=60)
         ingest = Ingest(
             settlements=store.settlements,
@@ -153,7 +161,7 @@ def running(
             engine=engine,
             topic=topic,
             batch_messages=BATCH,
-            batch_bytes=1_000_000,
+            batch_bytes=batch_bytes,
             stop=stop,
             retry=retry,
             telemetry=telemetry,
@@ -284,6 +292,59 @@ def test_records_that_no_client_can_decode_are_dead_letters_in_their_place(
         (Outcome.DEAD_LETTERED, "invalid_json"): 1,
         (Outcome.DEAD_LETTERED, "unreadable"): 2,
     }
+
+
+def test_the_tools_of_kafka_are_told_where_a_partition_stands_before_anything_of_it_is_settled(
+    broker: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(broker, store, gated_model) as loop:
+        assert loop.scorer.reached.wait(60)
+        wait_until(lambda: broker.committed(loop.topic) == 0, what="the position")
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("aborted", [False, True])
+def test_a_drained_topic_is_at_its_end_though_its_last_offsets_hold_no_record(
+    apache: Broker, store: Store, gated_model: LanguageModel, *, aborted: bool
+) -> None:
+    with running(apache, store, gated_model) as loop:
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES, what="the first messages")
+        values = [json.dumps(exchange(number)).encode() for number in range(MESSAGES, MESSAGES + 5)]
+        apache.send_transaction(loop.topic, values, aborted=aborted)
+        end = MESSAGES + 6
+        wait_until(lambda: store.offsets.positions(loop.topic) == {0: end}, what="the end of the topic")
+        wait_until(lambda: apache.committed(loop.topic) == end, what="the same for Kafka's tools")
+        wait_until(lambda: loop.gauge("gasp_lag_messages") == 0.0, what="no lag")
+        assert loop.gauge("gasp_oldest_unscored_age_seconds") == 0.0
+        assert [status.lag for status in store.offsets.statuses()] == [0]
+    assert store.ledger.counts() == {(Outcome.SCORED, None): MESSAGES + (0 if aborted else 5)}
+
+
+def test_records_that_were_read_but_had_no_room_in_the_batch_are_not_passed(
+    tansu: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(tansu, store, gated_model, batch_bytes=1) as loop:
+        loop.scorer.gate.set()
+        wait_until(lambda: store.offsets.positions(loop.topic) == {0: MESSAGES}, what="the end of the topic")
+    assert store.ledger.counts() == {(Outcome.SCORED, None): MESSAGES}
+
+
+@pytest.mark.kafka
+def test_a_worker_that_lost_its_partition_passes_no_offset_that_holds_no_record(
+    apache: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(apache, store, gated_model) as loop:
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES, what="the first messages")
+        extent = loop.source.extent()
+        other = Claim(loop.topic, 0, "another", loop.source.generation(), 0, 0, extent.topic_id)
+        assert store.offsets.claim(other) == Position(MESSAGES)
+        apache.send_transaction(loop.topic, [b"never to be seen"], aborted=True)
+        wait_until(lambda: any(one.fenced for one in loop.settled), what="the step to be refused")
+        # Then it claims again what the group has left it.
+        wait_until(lambda: store.offsets.positions(loop.topic) == {0: MESSAGES + 2}, what="the end of the topic")
+    assert loop.outcomes() == MESSAGES
 
 
 def test_a_row_that_the_database_refuses_is_a_dead_letter_and_the_rest_of_its_batch_is_stored(

@@ -94,17 +94,21 @@ def _bytes(value: bytes | dict[str, Any] | ReviewLabel) -> bytes:
     return value if isinstance(value, bytes) else json.dumps(value).encode()
 
 
+def desk_on(broker: Broker, store: Store, url: str) -> Desk:
+    settings = Settings(
+        database_url=url,
+        kafka_bootstrap_servers=broker.bootstrap,
+        consumer_group=f"group-of-{broker.create_topic()}",
+        review_labels_topic=broker.create_topic(),
+        dead_letter_topic=broker.create_topic(),
+        session_timeout_s=broker.session_timeout_ms / 1000,
+    )
+    return Desk(broker, settings, store, url)
+
+
 @pytest.fixture
 def desk(tansu: Broker, store: Store, database_url: str) -> Desk:
-    settings = Settings(
-        database_url=database_url,
-        kafka_bootstrap_servers=tansu.bootstrap,
-        consumer_group=f"group-of-{tansu.create_topic()}",
-        review_labels_topic=tansu.create_topic(),
-        dead_letter_topic=tansu.create_topic(),
-        session_timeout_s=tansu.session_timeout_ms / 1000,
-    )
-    return Desk(tansu, settings, store, database_url)
+    return desk_on(tansu, store, database_url)
 
 
 @pytest.fixture
@@ -308,3 +312,15 @@ def test_two_workers_share_the_topic_and_book_each_label_once(desk: Desk, task: 
         wait_until(lambda: len(desk.booked()) == 30, what="30 records in the books")
     assert desk.booked() == [("labelled", None)] * 30
     assert len(held(desk.url)) == 30
+
+
+@pytest.mark.kafka
+def test_a_drained_label_topic_is_at_its_end_though_its_last_offset_holds_no_record(
+    apache: Broker, store: Store, database_url: str
+) -> None:
+    desk = desk_on(apache, store, database_url)
+    apache.send_transaction(desk.topic, [b"no label"])
+    apache.send_transaction(desk.topic, [b"never said"], aborted=True)
+    with desk.reading():
+        wait_until(lambda: store.offsets.positions(desk.topic) == {0: 4}, what="the end of the topic")
+    assert desk.booked() == [("dead_lettered", "invalid_json")]

@@ -124,10 +124,9 @@ class RecordSource:
         self._note_reachability()
         if self._was_away():
             return []
-        records = [record_of(one) for batch in fetched.values() for one in batch]
-        for record in records:
-            self._positions[record.partition] = record.offset + 1
-        return records
+        for place in consumer.assignment() - consumer.paused():
+            self._note_position(consumer, place)
+        return [record_of(one) for batch in fetched.values() for one in batch]
 
     def assignment(self) -> frozenset[int]:
         """The partitions that are ours as far as we know."""
@@ -191,6 +190,13 @@ class RecordSource:
             return None
         end: int | None = self._consumer.highwater(TopicPartition(self.topic, partition))
         return end
+
+    def position(self, partition: int) -> int | None:
+        """The offset that is read next: behind what the last poll returned, and behind offsets that hold no record.
+
+        Such are the markers of transactions, aborted records and what compaction took. None before the first poll.
+        """
+        return self._positions.get(partition)
 
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Tell Kafka the next offset per partition, without waiting. A failure is logged and does no harm."""
@@ -263,6 +269,12 @@ class RecordSource:
         if unreadable is not None:
             return RecordsUnreadable(self.topic, unreadable.partition, unreadable.offset, unreadable.next_offset)
         return broker_error(error, f"cannot read topic {self.topic}; the consumer is rebuilt")
+
+    def _note_position(self, consumer: KafkaConsumer, place: TopicPartition) -> None:
+        # The public question may put another one to the broker.
+        state = consumer._subscription.assignment.get(place)  # noqa: SLF001 - as above
+        if state is not None and state.position is not None:
+            self._positions[place.partition] = state.position.offset
 
     def _note_reachability(self) -> None:
         """Log when a member loses its last connection, and when it has one again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Protocol
@@ -44,7 +44,10 @@ class Settling(Protocol):
     """What becomes of the records of a topic."""
 
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
-        """Give every record its outcome and store all of them with the partitions' new offsets."""
+        """Give every record its outcome and store all of them with the partitions' new offsets.
+
+        There may be none: then the offsets that are passed hold no record.
+        """
 
     def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
         """Dead-letter records whose bytes cannot be had, by reference."""
@@ -127,7 +130,8 @@ class Consumer:
                 self._go_on(partition)
             if self._flight is None and not self._stop.is_set():
                 batch = self._first_of(records)
-                self._launch([record for record in batch if self._placement.is_next(record)])
+                left = {record.partition for record in records[len(batch) :]}
+                self._launch([record for record in batch if self._placement.is_next(record)], left)
         except BaseException:
             # The source has moved past these records; they must be read again, or they would be lost.
             self._rewind(records)
@@ -138,8 +142,11 @@ class Consumer:
     def _go_on(self, partition: int) -> None:
         """Read a partition that was claimed just now from where it stands."""
         self._pass_unreadable(partition)
-        self._source.seek(partition, self._placement.held[partition].next_offset)
+        next_offset = self._placement.held[partition].next_offset
+        self._source.seek(partition, next_offset)
         self._placement.placed(partition)
+        # The last owner may not have come to it, and what is at its end has no next batch.
+        self._source.commit({partition: next_offset})
         if self._flight is None:
             self._source.resume([partition])
 
@@ -175,20 +182,28 @@ class Consumer:
             batch.append(record)
         return batch
 
-    def _launch(self, batch: Sequence[Record]) -> None:
-        if not batch:
+    def _launch(self, batch: Sequence[Record], left: Set[int]) -> None:
+        """Settle the batch; ``left`` are the partitions of which more was read than is in it."""
+        ends = self._ends(batch, left)
+        if not ends:
             return
-        last: dict[int, int] = {}
-        for record in batch:
-            last[record.partition] = max(last.get(record.partition, 0), record.offset)
-        advances = tuple(self._placement.advance(partition, offset + 1) for partition, offset in sorted(last.items()))
+        advances = tuple(self._placement.advance(partition, end) for partition, end in sorted(ends.items()))
         self._source.pause(self._source.assignment())
         size_bytes = sum(record.memory_bytes for record in batch)
         self._flight = Flight(advances, self._engine.submit(lambda: self._ingest.settle(batch, advances)), size_bytes)
-        metrics = self._telemetry.metrics
-        metrics.batch_launched(len(batch), size_bytes)
+        if batch:
+            self._telemetry.metrics.batch_launched(len(batch), size_bytes)
         for record in reversed(batch):
-            metrics.oldest_unscored(self._topic, record.partition, record.broker_time)
+            self._telemetry.metrics.oldest_unscored(self._topic, record.partition, record.broker_time)
+
+    def _ends(self, batch: Sequence[Record], left: Set[int]) -> dict[int, int]:
+        """Where each partition that moves stands afterwards: behind its records, and behind offsets that hold none."""
+        ends: dict[int, int] = {}
+        for record in batch:
+            ends[record.partition] = max(ends.get(record.partition, 0), record.offset + 1)
+        for partition in self._placement.running - left:
+            ends[partition] = max(ends.get(partition, 0), self._source.position(partition) or 0)
+        return {partition: end for partition, end in ends.items() if end > self._placement.held[partition].next_offset}
 
     def _land(self) -> None:
         """Take the result of the batch in flight, if it is done, and let the partitions run again."""
@@ -213,7 +228,8 @@ class Consumer:
             self._placement.taken(advance)
         with self._telemetry.metrics.stage(Stage.COMMIT):
             self._source.commit({advance.partition: advance.next_offset for advance in done})
-        log.info("settled", **{f"{outcome}:{reason or '-'}": n for (outcome, reason), n in settled.counts.items()})
+        if settled.counts:
+            log.info("settled", **{f"{outcome}:{reason or '-'}": n for (outcome, reason), n in settled.counts.items()})
         if fenced:
             log.warning("fenced", partitions=sorted(fenced))
             self._placement.fenced(fenced)

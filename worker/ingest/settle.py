@@ -86,11 +86,13 @@ class Ingest:
         )
 
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
-        """Give every record its outcome and store all of them with the partitions' new offsets.
+        """Give every record its outcome and store all of them with the partitions' new offsets; there may be none.
 
         Waits while a transient fault lasts. Raises Stopped if a stop is asked for meanwhile, and ScorerBroken;
         nothing is stored then.
         """
+        if not records:
+            return self._booking.book([], advances)
         with self._metrics.stage(Stage.DECODE):
             decoded = [self._decode(record) for record in records]
         groundings = self._groundings([item.interaction for item in decoded if isinstance(item, Decoded)])

@@ -49,10 +49,12 @@ class LabelIntake:
         )
 
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
-        """Give every record its outcome and store all of them with the partitions' new offsets.
+        """Give every record its outcome and store all of them with the partitions' new offsets; there may be none.
 
         Waits while a transient fault lasts. Raises Stopped if a stop is asked for meanwhile; nothing is stored then.
         """
+        if not records:
+            return self._booking.book([], advances)
         with self._metrics.stage(Stage.DECODE):
             readings = [self._read(record) for record in records]
         labels = [label for reading in readings for label in reading.labels]
