@@ -48,15 +48,15 @@ BEGIN
 END
 $$;
 
--- The worker. What was logged and found is written once: of stored rows it changes only which revision is current and
--- what attribution adds. It deletes what retention deletes; the rows below these go with them.
+-- The worker. What was logged and found is written once: of stored rows it changes only which revision is current, with
+-- the newest delivery of its content, and what attribution adds. It deletes what retention deletes; the rows below these go with them.
 GRANT SELECT ON schema_revisions, retention_periods, review_policies TO gasp_worker;
 -- Workers of release 0.1.0 look here instead; it goes with release 0.3.0.
 GRANT SELECT ON alembic_version TO gasp_worker;
 GRANT SELECT, INSERT ON scorers TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (is_active, activated_at) ON thresholds TO gasp_worker;
 GRANT SELECT, INSERT ON calibration_runs, threshold_activations TO gasp_worker;
-GRANT SELECT, INSERT, DELETE, UPDATE (is_current) ON interactions TO gasp_worker;
+GRANT SELECT, INSERT, DELETE, UPDATE (is_current, newest_delivery) ON interactions TO gasp_worker;
 GRANT SELECT, INSERT ON passages TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (method, attributed_at) ON verdicts TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_drop, contradicting_chunk,

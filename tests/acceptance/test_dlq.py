@@ -22,6 +22,9 @@ LARGE = json.dumps({**exchange(1), "interaction_id": LARGE_ID, "metadata": {"pla
 POISON = ("not json", "[1, 2]")
 
 
+LATE_ID = "museum-that-was-asked-twice"
+
+
 def consume(deployment: Deployment, messages: int) -> None:
     """Run a worker until so many messages have their outcome."""
     with deployment.worker("consume"):
@@ -75,3 +78,20 @@ def test_what_was_too_large_is_scored_after_the_limit_is_raised_and_what_is_brok
     letters = [json.loads(line) for line in deployment.run("dlq", "list", "--json").stdout.splitlines()]
     replays = Counter(letter["replay"]["count"] if letter["replay"] else 0 for letter in letters)
     assert replays == {0: 3, 1: 2}
+
+
+def test_an_older_answer_that_is_replayed_does_not_replace_the_newer_one(
+    broker: Broker, deploy: Callable[..., Deployment]
+) -> None:
+    deployment = deploy(broker, max_message_bytes=4096)
+    # Neither says when it was given: the order in the topic tells, which a replay must not turn round.
+    older = {**exchange(1), "interaction_id": LATE_ID, "metadata": {"plan": "x" * 20_000}}
+    newer = {**exchange(2), "interaction_id": LATE_ID}
+    deployment.broker.send(deployment.topic, [json.dumps(row).encode() for row in (older, newer)])
+    consume(deployment, 2)
+    deployment.settings = {**deployment.settings, "max_message_bytes": 100_000}
+    assert deployment.run("dlq", "replay", "--all").stdout == f"sent 1 to {deployment.topic}\n"
+    consume(deployment, 3)
+    kept = deployment.rows("SELECT answer, is_current FROM interactions ORDER BY revision")
+    assert [(row["answer"], row["is_current"]) for row in kept] == [(newer["answer"], True), (older["answer"], False)]
+    assert deployment.rows("SELECT answer FROM v_interactions") == [{"answer": newer["answer"]}]

@@ -151,6 +151,14 @@ def scored(
     )
 
 
+def at(settlement: Settlement, hours: int | None) -> Settlement:
+    """The same exchange, so many hours later, or at a time that the message does not say."""
+    assert settlement.decoded is not None
+    time = None if hours is None else OCCURRED_AT + timedelta(hours=hours)
+    logged = settlement.decoded.interaction.model_copy(update={"occurred_at": time})
+    return replace(settlement, decoded=replace(settlement.decoded, interaction=logged))
+
+
 def selected(
     settlement: Settlement,
     *,

@@ -203,7 +203,7 @@ def test_a_message_that_fails_again_is_counted_up_and_left_in_the_end(letters: L
     assert left[0] == f"sent 0 to {letters.topic}"
     assert [line.split(":")[0] for line in left[1:]] == ["left 3", "left 1"]
     assert {history.offset for _, history in letters.replayed()} == {0}
-    assert {len(record.headers) for record, _ in letters.replayed()} == {6 + len(HEADERS)}
+    assert {len(record.headers) for record, _ in letters.replayed()} == {7 + len(HEADERS)}
 
 
 def test_what_is_no_dead_letter_is_listed_as_such_and_never_sent(letters: Letters) -> None:

@@ -214,6 +214,7 @@ def consume(store: Store) -> int:
     assert store.settlements.settle(scorer_id, batch, [advance(0, 3)]).fenced == ()
     assert len(store.interactions.known(scorer_id, [_key(batch[0])])) == 1
     store.settlements.settle(scorer_id, [scored(3, "id-0", GAPS, threshold, edition="Once more. ")], [advance(3, 4)])
+    store.settlements.settle(scorer_id, [scored(4, "id-0", GAPS, threshold)], [advance(4, 5)])
     passed = store.offsets.claim(claim(owner="worker-2", generation=4, beginning=9))
     assert passed is not None
     assert passed.lost is not None
@@ -295,7 +296,7 @@ def keep_up(store: Store, owner: str) -> None:
     age(owner)
     assert store.retention.overdue().weekly_tables > 0
     removed = Remover.of(store).remove(threading.Event()).removed
-    assert (removed.interactions, removed.ledger_rows, removed.lost_offsets) == (3, 4, 1)
+    assert (removed.interactions, removed.ledger_rows, removed.lost_offsets) == (3, 5, 1)
     assert removed.weekly_tables > 0
     assert store.offsets.statuses()[0].next_offset == 9
     assert store.ledger.counts() == {}

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Executable
 
+from schemas.reject_reason import RejectReason
+from schemas.replay import Replay
 from tests.integration.store_examples import (
     BROKER_TIME_MS,
     IDENTITY,
@@ -20,6 +22,7 @@ from tests.integration.store_examples import (
     TOPIC,
     advance,
     answer_of,
+    at,
     attributed,
     dead_letter,
     interaction,
@@ -232,15 +235,124 @@ def test_the_same_id_with_other_content_is_a_new_revision_and_current(store: Sto
     assert [(row["revision"], row["is_current"]) for row in rows(database_url, REVISIONS)] == [(1, False), (2, True)]
 
 
-def test_old_content_that_comes_back_is_a_duplicate_and_does_not_become_current(
-    store: Store, database_url: str
-) -> None:
+def _current(url: str) -> list[tuple[int, bool]]:
+    return [(row["revision"], row["is_current"]) for row in rows(url, REVISIONS)]
+
+
+def test_content_that_comes_back_is_a_duplicate_and_current_again(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
-    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
-    store.settlements.settle(scorer_id, [scored(1, "a", [0.9], threshold, edition="new ")], [advance(1, 2)])
+    first, second = scored(0, "a", [0.9], threshold), scored(1, "a", [0.9], threshold, edition="new ")
+    store.settlements.settle(scorer_id, [first], [advance(0, 1)])
+    store.settlements.settle(scorer_id, [second], [advance(1, 2)])
     done = store.settlements.settle(scorer_id, [scored(2, "a", [0.9], threshold)], [advance(2, 3)])
     assert done.counts == {(Outcome.SKIPPED, "duplicate"): 1}
-    assert [(row["revision"], row["is_current"]) for row in rows(database_url, REVISIONS)] == [(1, False), (2, True)]
+    assert _current(database_url) == [(1, True), (2, False)]
+    # As the worker books it, which knows before it scores that the content has its verdict.
+    known = Settlement(record(3), Outcome.SKIPPED, "duplicate", decoded=second.decoded)
+    store.settlements.settle(scorer_id, [known], [advance(3, 4)])
+    assert _current(database_url) == [(1, False), (2, True)]
+
+
+def test_what_comes_late_never_becomes_current(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    hour = timedelta(hours=1)
+    newest = at(scored(0, "a", [0.9], threshold), hours=2)
+    late = at(scored(1, "a", [0.01], threshold, edition="late "), hours=1)
+    store.settlements.settle(scorer_id, [newest], [advance(0, 1)])
+    assert store.settlements.settle(scorer_id, [late], [advance(1, 2)]).counts == {(Outcome.SCORED, None): 1}
+    assert _current(database_url) == [(1, True), (2, False)]
+    assert _count(database_url, "verdicts") == 2
+    # Between the two times at which the first content came, and again after the second of them.
+    again = at(scored(2, "a", [0.9], threshold), hours=4)
+    batch = [again, at(scored(3, "a", [0.9], threshold, edition="third "), hours=3)]
+    store.settlements.settle(scorer_id, batch, [advance(2, 4)])
+    assert _current(database_url) == [(1, True), (2, False), (3, False)]
+    store.settlements.settle(
+        scorer_id, [at(scored(4, "a", [0.9], threshold, edition="fourth "), hours=3)], [advance(4, 5)]
+    )
+    assert _current(database_url) == [(1, True), (2, False), (3, False), (4, False)]
+    assert rows(database_url, "SELECT time FROM v_interactions") == [{"time": OCCURRED_AT + 2 * hour}]
+
+
+def test_of_contents_of_one_time_that_which_lies_further_back_is_current(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    batch = [scored(n, "a", [0.9], threshold, edition=edition) for n, edition in enumerate(("", "new ", ""))]
+    batch = [replace(one, record=record(n, timestamp_ms=BROKER_TIME_MS - n)) for n, one in enumerate(batch)]
+    store.settlements.settle(scorer_id, batch[:2], [advance(0, 2)])
+    assert _current(database_url) == [(1, False), (2, True)]
+    store.settlements.settle(scorer_id, batch[2:], [advance(2, 3)])
+    assert _current(database_url) == [(1, True), (2, False)]
+
+
+def test_a_message_that_nobody_knows_the_time_of_is_as_new_as_its_arrival(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    for offset, edition in enumerate(("", "new ", "")):
+        one = at(scored(offset, "a", [0.9], threshold, edition=edition), None)
+        timeless = replace(one, record=record(offset, timestamp_ms=None))
+        store.settlements.settle(scorer_id, [timeless], [advance(offset, offset + 1)])
+    assert _current(database_url) == [(1, True), (2, False)]
+    late = at(scored(3, "a", [0.9], threshold, edition="late "), hours=0)
+    store.settlements.settle(scorer_id, [late], [advance(3, 4)])
+    assert _current(database_url) == [(1, True), (2, False), (3, False)]
+
+
+def test_a_dead_letter_that_is_replayed_after_newer_content_is_an_old_revision(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    letter, newer = dead_letter(0), at(scored(1, "a", [0.9], threshold), None)
+    store.settlements.settle(scorer_id, [letter, newer], [advance(0, 2)])
+    replay = Replay(
+        count=1,
+        topic=TOPIC,
+        partition=0,
+        offset=0,
+        timestamp_ms=BROKER_TIME_MS,
+        reason=RejectReason.SCORING_FAILED,
+        replayed_at=datetime.now(UTC),
+    )
+    replayed = at(scored(2, "a", [0.9], threshold, edition="old "), None)
+    lies = replace(record(2, timestamp_ms=BROKER_TIME_MS + 3_600_000), headers=replay.to_headers())
+    store.settlements.settle(scorer_id, [replace(replayed, record=lies)], [advance(2, 3)])
+    assert _current(database_url) == [(1, True), (2, False)]
+    times = rows(database_url, "SELECT received_at FROM interactions ORDER BY revision")
+    assert times == 2 * [{"received_at": datetime.fromtimestamp(BROKER_TIME_MS / 1000, UTC)}]
+
+
+def test_in_a_topic_created_anew_the_same_time_at_a_smaller_offset_is_newer(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 50)])
+    rows(database_url, "UPDATE partition_offsets SET next_offset = 0, incarnation = 1")
+    anew = scored(0, "a", [0.9], threshold, edition="new ")
+    store.settlements.settle(scorer_id, [anew], [advance(0, 1, incarnation=1)])
+    assert _current(database_url) == [(1, False), (2, True)]
+    rows(database_url, "UPDATE partition_offsets SET incarnation = 1")
+    store.settlements.settle(scorer_id, [scored(1, "a", [0.9], threshold)], [advance(1, 2, incarnation=1)])
+    assert _current(database_url) == [(1, True), (2, False)]
+
+
+def test_two_workers_that_bring_contents_of_one_interaction_at_once_agree_on_the_current_one(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store, partitions=2)
+    second = open_store(database_url, application_name="gasp-test-2")
+    first, other = scored(0, "a", [0.9], threshold), scored(1, "a", [0.9], threshold, edition="b ")
+    store.settlements.settle(scorer_id, [first, other], [advance(0, 2)])
+    for turn in range(10):
+        hours = 2 * turn + 1
+        offsets = (2 + turn, turn)
+        found = (
+            at(scored(offsets[0], "a", [0.9], threshold), hours=hours + turn % 2),
+            at(
+                scored(offsets[1], "a", [0.9], threshold, edition=f"{turn} ", partition=1),
+                hours=hours + (turn + 1) % 2,
+            ),
+        )
+        _together(
+            partial(store.settlements.settle, scorer_id, [found[0]], [advance(offsets[0], offsets[0] + 1)]),
+            partial(second.settlements.settle, scorer_id, [found[1]], [advance(offsets[1], offsets[1] + 1, 1)]),
+        )
+        (current,) = rows(database_url, "SELECT revision FROM interactions WHERE is_current")
+        assert (current["revision"] == 1) == (turn % 2 == 1), turn
+    second.close()
 
 
 def test_one_batch_may_hold_the_same_id_several_times(store: Store, database_url: str) -> None:
@@ -252,10 +364,10 @@ def test_one_batch_may_hold_the_same_id_several_times(store: Store, database_url
     assert done.counts == {(Outcome.SCORED, None): 3, (Outcome.SKIPPED, "duplicate"): 2}
     stored = rows(database_url, "SELECT id, answer, revision, is_current FROM interactions ORDER BY revision")
     assert [(row["answer"].split()[0], row["revision"], row["is_current"]) for row in stored] == [
-        ("zero", 1, False),
+        ("zero", 1, True),
         ("one", 2, False),
         ("two", 3, False),
-        ("three", 4, True),
+        ("three", 4, False),
     ]
     key = {row["answer"].split()[0]: row["id"] for row in stored}
     booked = rows(database_url, LEDGER)

@@ -116,9 +116,9 @@ def _are_revisions(rows: Rows, revisions: Sequence[Revision]) -> bool:
         (row["revision"], row["is_current"], row["answer"], row["source_partition"], row["source_offset"])
         for row in rows
     ]
-    last = len(revisions)
+    newest = max(one.newest for one in revisions)
     return found == [
-        (number, number == last, _content(one)[1], *one.place) for number, one in enumerate(revisions, start=1)
+        (number, one.newest == newest, _content(one)[1], *one.place) for number, one in enumerate(revisions, start=1)
     ]
 
 

@@ -14,10 +14,14 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Revision:
-    """One content of an interaction, and the record that brought it first."""
+    """One content of an interaction, and the record that brought it first.
+
+    ``newest`` is the time and offset of the newest that brought it; the largest of an interaction's is current.
+    """
 
     message: Message
     place: Place
+    newest: tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -61,7 +65,7 @@ def expect(
             # Also of one that is not settled: its dead letter goes out first.
             found.poison[place] = record
         if record.offset < positions.get(record.partition, 0):
-            found.outcomes[place] = _outcome(found, place, message)
+            found.outcomes[place] = _outcome(found, record, message)
         else:
             found.unsettled.append(place)
     found.missing = sorted(sent.keys() - set(numbers.values()))
@@ -69,12 +73,15 @@ def expect(
     return found
 
 
-def _outcome(found: Expectation, place: Place, message: Message) -> str:
+def _outcome(found: Expectation, record: Record, message: Message) -> str:
     if message.kind is Kind.POISON:
         return message.outcome
     known = found.revisions.setdefault(str(message.interaction_id), [])
-    if any(revision.message.exchange == message.exchange for revision in known):
-        return "skipped:duplicate"
-    known.append(Revision(message, place))
+    came = (record.timestamp_ms or 0, record.offset)
+    for revision in known:
+        if revision.message.exchange == message.exchange:
+            revision.newest = max(revision.newest, came)
+            return "skipped:duplicate"
+    known.append(Revision(message, (record.partition, record.offset), came))
     assert message.exchange is not None
     return "scored" if message.exchange.passages else "skipped:no_passages"

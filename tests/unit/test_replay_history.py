@@ -38,6 +38,14 @@ def test_a_history_is_read_as_it_was_written_and_taken_off_again() -> None:
     }
 
 
+def test_the_time_at_which_the_message_lay_there_at_first_goes_with_it_if_it_is_known() -> None:
+    dated = REPLAY.model_copy(update={"timestamp_ms": 1_764_500_000_000})
+    headers = dated.to_headers(ORIGINAL)
+    assert dict(headers)["gasp-replay-timestamp-ms"] == b"1764500000000"
+    assert Replay.from_headers(headers) == dated
+    assert without_history(headers) == ORIGINAL
+
+
 def test_it_survives_the_next_death() -> None:
     letter = DeadLetter(
         reason=RejectReason.WRONG_SHAPE,

@@ -200,11 +200,13 @@ def newest_letters(letters: Iterable[Letter]) -> dict[Place, Place]:
 
 def _headers(letter: Letter) -> tuple[tuple[str, bytes | None], ...]:
     first = letter.first_place
+    known = letter.replay or letter.facts
     replay = Replay(
         count=letter.replays + 1,
         topic=first.topic,
         partition=first.partition,
         offset=first.offset,
+        timestamp_ms=known.timestamp_ms,
         reason=letter.facts.reason,
         replayed_at=datetime.now(UTC),
     )

@@ -32,9 +32,14 @@ class Record:
     @property
     def broker_time(self) -> datetime | None:
         """``timestamp_ms`` as UTC, or None if it is absent or no date that exists."""
-        if self.timestamp_ms is None or self.timestamp_ms < 0:
-            return None
-        try:
-            return datetime.fromtimestamp(self.timestamp_ms / 1000, UTC)
-        except (OverflowError, OSError, ValueError):
-            return None
+        return moment(self.timestamp_ms)
+
+
+def moment(timestamp_ms: int | None) -> datetime | None:
+    """An epoch in milliseconds as UTC, or None if it is absent or no date that exists."""
+    if timestamp_ms is None or timestamp_ms < 0:
+        return None
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None

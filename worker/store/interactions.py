@@ -7,15 +7,32 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Select, Text, and_, bindparam, func, select, true, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    LargeBinary,
+    Row,
+    Select,
+    Text,
+    Update,
+    and_,
+    bindparam,
+    func,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.sql.dml import ReturningInsert
 from sqlalchemy.sql.selectable import TableValuedAlias
 
 from gasp_core.grounding import Exchange, Passage
+from worker.rules.records import Record
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
+from worker.store.deliveries import Delivery, first_received_at
 from worker.store.repository import Repository, reads
 from worker.store.revisions import ContentKey, NewRevision, RevisionPlan, StoredRevision
-from worker.store.tables import interactions, passages, verdicts
+from worker.store.tables import INTERACTION_TIME, interactions, passages, verdicts
 
 _INTERACTION_COLUMNS = (
     "app",
@@ -34,8 +51,11 @@ _INTERACTION_COLUMNS = (
     "source_topic",
     "source_partition",
     "source_offset",
+    "newest_delivery",
 )
 _CONTENT_KEY = ("app", "interaction_id", "content_hash")
+_DELIVERY_COLUMNS = ("received_at", "source_topic", "source_partition", "source_offset", "newest_delivery")
+_CURRENT_COLUMNS = ("id", "newest_delivery")
 _PASSAGE_COLUMNS = ("interaction_pk", "position", "passage_id", "text", "score", "metadata")
 
 
@@ -71,10 +91,14 @@ def stored_apps(connection: Connection) -> list[str]:
 def stored_revisions(
     connection: Connection, scorer_id: int, keys: Iterable[ContentKey]
 ) -> dict[ContentKey, StoredRevision]:
-    """Every revision of the interactions that the keys belong to."""
+    """Every revision of the interactions that the keys belong to.
+
+    They stay locked to the end of the transaction, so that of two workers at once the second sees which content the
+    first found to be current.
+    """
     return {
         (row.app, row.interaction_id, row.content_hash): StoredRevision(
-            row.id, row.revision, row.is_current, row.has_verdict
+            row.id, row.revision, row.is_current, row.has_verdict, _newest_delivery(row)
         )
         for part in parts(sorted({key[:2] for key in keys}))
         for row in connection.execute(_find_revisions(), {**arrays(_CONTENT_KEY[:2], part), "scorer": scorer_id})
@@ -82,10 +106,14 @@ def stored_revisions(
 
 
 def write_revisions(connection: Connection, plan: RevisionPlan) -> dict[ContentKey, int]:
-    """Insert the plan's new revisions with their passages; return their primary keys."""
+    """Insert the plan's new revisions with their passages, and move what is current; return the new primary keys."""
     if plan.superseded:
         superseded = interactions.c.id.in_(plan.superseded)
         connection.execute(update(interactions).where(superseded).values(is_current=False))
+    if plan.current:
+        moved = [(pk, delivery.as_row()) for pk, delivery in sorted(plan.current.items())]
+        for part in parts(moved):
+            connection.execute(_make_current(), arrays(_CURRENT_COLUMNS, part))
     # Sorted, so that two workers that store the same interactions wait for each other in one direction only.
     rows = [_interaction_values(key, plan.added[key]) for key in sorted(plan.added)]
     keys = {
@@ -135,15 +163,32 @@ def _find_revisions() -> Select[Any]:
     stored, judged = interactions.c, verdicts.c
     theirs = (
         select(
-            *(stored[name] for name in ("id", *_CONTENT_KEY, "revision", "is_current")),
+            *(stored[name] for name in ("id", *_CONTENT_KEY, "revision", "is_current", *_DELIVERY_COLUMNS)),
+            INTERACTION_TIME.label("time"),
             judged.id.is_not(None).label("has_verdict"),
         )
         .outerjoin(verdicts, and_(judged.interaction_pk == stored.id, judged.scorer_id == bindparam("scorer")))
         .where(*_same(asked, _CONTENT_KEY[:2]))
+        .order_by(stored.id)
         .offset(0)
+        .with_for_update(of=interactions, key_share=True)
         .lateral("theirs")
     )
     return select(*theirs.c).select_from(asked.join(theirs, true()))
+
+
+@cache
+def _make_current() -> Update:
+    source = unrolled(id=BigInteger(), newest_delivery=interactions.c.newest_delivery.type)
+    moved = update(interactions).where(interactions.c.id == source.c.id)
+    return moved.values(is_current=True, newest_delivery=source.c.newest_delivery)
+
+
+def _newest_delivery(row: Row[Any]) -> Delivery:
+    """That of the content's first record, unless a later one is noted."""
+    if row.newest_delivery is not None:
+        return Delivery.from_row(row.newest_delivery)
+    return Delivery(row.time, row.received_at, row.source_topic, row.source_partition, 0, row.source_offset)
 
 
 @cache
@@ -164,12 +209,13 @@ def _same(asked: TableValuedAlias, names: Sequence[str]) -> list[ColumnElement[b
 def _interaction_values(key: ContentKey, new: NewRevision) -> Values:
     """In the order of _INTERACTION_COLUMNS."""
     record, decoded, logged = new.record, new.decoded, new.decoded.interaction
+    received_at = first_received_at(record)
     return (
         *key,
         new.revision,
         new.is_current,
         logged.occurred_at,
-        record.broker_time,
+        received_at,
         logged.question,
         logged.answer,
         logged.generator_model,
@@ -179,7 +225,14 @@ def _interaction_values(key: ContentKey, new: NewRevision) -> Values:
         record.topic,
         record.partition,
         record.offset,
+        None if _is_that_of_the_row(new.delivery, record) else new.delivery.as_row(),
     )
+
+
+def _is_that_of_the_row(delivery: Delivery, record: Record) -> bool:
+    """Whether the other columns say the same."""
+    place = (delivery.topic, delivery.partition, delivery.incarnation, delivery.offset)
+    return place == (record.topic, record.partition, 0, record.offset)
 
 
 def _passage_values(interaction_pk: int, new: NewRevision) -> list[Values]:

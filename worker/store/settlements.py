@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
 from worker.rules.settlement import Advance, Settled, Settlement
 from worker.store.interactions import stored_revisions, write_revisions
@@ -13,7 +13,7 @@ from worker.store.ledger import write_ledger
 from worker.store.offsets import PartitionKey, advance_all
 from worker.store.repository import Repository, writes
 from worker.store.review_tasks import AskedAnswer, write_tasks
-from worker.store.revisions import ContentKey, Keyed, RevisionPlan, StoredRevision, keyed, plan_revisions
+from worker.store.revisions import ContentKey, RevisionPlan, StoredRevision, keyed, plan_revisions
 from worker.store.verdicts import write_verdicts
 
 
@@ -29,11 +29,11 @@ class Settlements(Repository):
         settlement whose partition does not advance beyond it, a grounding without a verdict.
         """
         check_batch(settlements, advances)
-        return self._book(scorer_id, [keyed(settlement) for settlement in settlements], advances)
+        return self._book(scorer_id, settlements, advances)
 
     @writes
     def _book(
-        self, connection: Connection, scorer_id: int, batch: Sequence[Keyed], advances: Sequence[Advance]
+        self, connection: Connection, scorer_id: int, batch: Sequence[Settlement], advances: Sequence[Advance]
     ) -> Settled:
         """Book what belongs to partitions that are still ours; say what was booked and which partitions were not.
 
@@ -41,14 +41,19 @@ class Settlements(Repository):
         then fenced, whatever else it wanted to write.
         """
         fenced = advance_all(connection, advances, _broker_times(batch))
-        kept = [item for item in batch if _partition(item.settlement) not in fenced]
+        incarnations = {(advance.topic, advance.partition): advance.incarnation for advance in advances}
+        now = _now(connection, batch)
+        kept = [
+            keyed(settlement, incarnations[_partition(settlement)], now)
+            for settlement in batch
+            if _partition(settlement) not in fenced
+        ]
         stored = stored_revisions(connection, scorer_id, [item.key for item in kept if item.key is not None])
         plan = plan_revisions(kept, stored)
         keys = {key: revision.pk for key, revision in stored.items()} | write_revisions(connection, plan)
         write_verdicts(connection, scorer_id, {keys[key]: judged for key, judged in plan.judged.items()})
         if asked := _asked(plan, stored, keys):
             write_tasks(connection, scorer_id, asked)
-        incarnations = {(advance.topic, advance.partition): advance.incarnation for advance in advances}
         entries = [
             (
                 item.settlement,
@@ -90,10 +95,17 @@ def _partition(settlement: Settlement) -> PartitionKey:
     return settlement.record.topic, settlement.record.partition
 
 
-def _broker_times(batch: Sequence[Keyed]) -> dict[PartitionKey, datetime]:
+def _now(connection: Connection, batch: Sequence[Settlement]) -> datetime | None:
+    """The database's time, if a record has none of its own."""
+    if all(settlement.record.broker_time is not None for settlement in batch):
+        return None
+    return connection.scalars(select(func.now())).one()
+
+
+def _broker_times(batch: Sequence[Settlement]) -> dict[PartitionKey, datetime]:
     """The time of each partition's last record that has one."""
     return {
-        _partition(item.settlement): item.settlement.record.broker_time
-        for item in batch
-        if item.settlement.record.broker_time is not None
+        _partition(settlement): settlement.record.broker_time
+        for settlement in batch
+        if settlement.record.broker_time is not None
     }
