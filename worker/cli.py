@@ -28,8 +28,14 @@ from worker.report.command import report
 from worker.runtime.stop import Stop
 from worker.settings.roles import ALL_ROLES, parse_roles, warn_of_old_names
 from worker.store.errors import StoreError
-from worker.terminal.database import opened_settings, opened_store
+from worker.terminal.database import opened_database_settings, opened_settings, opened_store
 from worker.terminal.files import require_file, require_folder_of
+
+# What the help shows together; within each, in the order in which it is registered.
+SET_UP = "Set up, and see that it is right"
+RUN = "Run"
+STORED = "What is stored"
+REVIEW = "Reviews and thresholds"
 
 app = typer.Typer(
     add_completion=False,
@@ -37,19 +43,95 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Audits logged RAG exchanges: from Kafka, through grounding scores, to Postgres. Settings: GASP_* variables.",
 )
-app.add_typer(dlq, name="dlq")
-app.add_typer(retention, name="retention")
-app.add_typer(review, name="review")
-app.add_typer(labels, name="labels")
-review.command()(export)
-review.command()(label_studio_config)
-app.add_typer(thresholds, name="thresholds")
-app.command()(recalibrate)
-app.command()(report)
-app.command()(rescore)
 
 
-@app.command()
+@app.command(rich_help_panel=SET_UP)
+def demo(
+    *,
+    source: Annotated[
+        Path | None, typer.Option("--input", help="Your own exchanges, as JSON lines; default: samples.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Audit the first lines only.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write one JSON object per sentence to this file.")] = None,
+    psql: Annotated[bool, typer.Option("--psql", help="Open psql on the last demonstration's database.")] = False,
+) -> None:
+    """Run the whole audit on embedded parts and show the verdicts, read back from Postgres."""
+    if source is not None:
+        require_file(source)
+    if json is not None:
+        require_folder_of(json)
+    from worker.commands.demo import open_psql, run_demo
+
+    if psql:
+        open_psql()
+        return
+    run_demo(source, limit=limit, json_output=json)
+
+
+@app.command("settings", rich_help_panel=SET_UP)
+def list_settings(
+    *, markdown: Annotated[bool, typer.Option("--markdown", help="As the page docs/settings.md.")] = False
+) -> None:
+    """List all settings: variable, default, what it takes and what it is for."""
+    from worker.commands import settings_page
+
+    typer.echo(settings_page.markdown() if markdown else settings_page.text(), nl=not markdown)
+
+
+@app.command(rich_help_panel=SET_UP)
+def check() -> None:
+    """Say what is wrong with settings, broker, database and model, one line each."""
+    from worker.commands.check import check_setup
+    from worker.runtime.logs import configure_logs
+
+    configure_logs("error")
+    wrong = 0
+    for finding in check_setup({}):
+        wrong += finding.problem is not None
+        typer.echo(f"{'ok  ' if finding.problem is None else 'FAIL'} {finding.part}: {finding.problem or finding.fact}")
+    raise typer.Exit(1 if wrong else 0)
+
+
+@app.command(rich_help_panel=SET_UP)
+def migrate(
+    *,
+    roles_sql: Annotated[
+        bool, typer.Option("--roles-sql", help="Only print SQL for psql: roles that may do what they need, no more.")
+    ] = False,
+) -> None:
+    """Bring the database to the revision that this version needs, while workers run. Several may run at once."""
+    if roles_sql:
+        typer.echo(files("migrations").joinpath("roles.sql").read_text("utf-8"), nl=False)
+        return
+    from migrations.revisions import head_revision
+    from migrations.upgrade import upgrade
+
+    settings = opened_database_settings()
+    upgrade(settings.database, on_wait=lambda why: typer.echo(why, err=True))
+    typer.echo(f"the database is at revision {head_revision()}")
+
+
+@app.command(rich_help_panel=SET_UP)
+def topics(
+    *,
+    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the interactions topic.")] = 12,
+    replication: Annotated[int, typer.Option(min=1, help="Replication factor of all topics.")] = 1,
+) -> None:
+    """Create the topics that do not exist yet."""
+    from worker.broker.admin import BrokerAdmin
+    from worker.ingest.topics import wanted_topics
+    from worker.settings.security import kafka_security
+
+    settings = opened_settings()
+    with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
+        done = admin.create_topics(wanted_topics(settings, partitions=partitions, replication=replication))
+    for name in done.created:
+        typer.echo(f"{name}: created")
+    for name in done.existing:
+        typer.echo(f"{name}: exists")
+
+
+@app.command(rich_help_panel=RUN)
 def run(
     *,
     roles: Annotated[
@@ -70,46 +152,19 @@ def run(
         os._exit(0)
 
 
-@app.command()
-def migrate(
-    *,
-    roles_sql: Annotated[
-        bool, typer.Option("--roles-sql", help="Only print SQL for psql: roles that may do what they need, no more.")
-    ] = False,
-) -> None:
-    """Bring the database to the revision that this version needs, while workers run. Several may run at once."""
-    if roles_sql:
-        typer.echo(files("migrations").joinpath("roles.sql").read_text("utf-8"), nl=False)
-        return
-    from migrations.revisions import head_revision
-    from migrations.upgrade import upgrade
+@app.command(rich_help_panel=RUN)
+def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """Show positions and lag, outcomes, and the attribution jobs that wait."""
+    from worker.commands.status import read_status
+    from worker.commands.status_page import status_json, status_text
 
     settings = opened_settings()
-    upgrade(settings.database, on_wait=lambda why: typer.echo(why, err=True))
-    typer.echo(f"the database is at revision {head_revision()}")
+    with opened_store("status", settings) as store:
+        found = read_status(settings, store)
+    typer.echo(status_json(found) if json else status_text(found))
 
 
-@app.command()
-def topics(
-    *,
-    partitions: Annotated[int, typer.Option(min=1, help="Partitions of the interactions topic.")] = 12,
-    replication: Annotated[int, typer.Option(min=1, help="Replication factor of all topics.")] = 1,
-) -> None:
-    """Create the topics that do not exist yet."""
-    from worker.broker.admin import BrokerAdmin
-    from worker.ingest.topics import wanted_topics
-    from worker.settings.security import kafka_security
-
-    settings = opened_settings()
-    with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
-        done = admin.create_topics(wanted_topics(settings, partitions=partitions, replication=replication))
-    for name in done.created:
-        typer.echo(f"{name}: created")
-    for name in done.existing:
-        typer.echo(f"{name}: exists")
-
-
-@app.command()
+@app.command(rich_help_panel=RUN)
 def replay(
     file: Annotated[Path, typer.Argument(help="JSON lines, one exchange each.")],
     *,
@@ -133,63 +188,16 @@ def replay(
     typer.echo(f"sent {sent} messages to {settings.topic}")
 
 
-@app.command()
-def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """Show positions and lag, outcomes, and the attribution jobs that wait."""
-    from worker.commands.status import read_status
-    from worker.commands.status_page import status_json, status_text
-
-    settings = opened_settings()
-    with opened_store("status", settings) as store:
-        found = read_status(settings, store)
-    typer.echo(status_json(found) if json else status_text(found))
-
-
-@app.command()
-def check() -> None:
-    """Say what is wrong with settings, broker, database and model, one line each."""
-    from worker.commands.check import check_setup
-    from worker.runtime.logs import configure_logs
-
-    configure_logs("error")
-    wrong = 0
-    for finding in check_setup({}):
-        wrong += finding.problem is not None
-        typer.echo(f"{'ok  ' if finding.problem is None else 'FAIL'} {finding.part}: {finding.problem or finding.fact}")
-    raise typer.Exit(1 if wrong else 0)
-
-
-@app.command("settings")
-def list_settings(
-    *, markdown: Annotated[bool, typer.Option("--markdown", help="As the page docs/settings.md.")] = False
-) -> None:
-    """List all settings: variable, default, what it takes and what it is for."""
-    from worker.commands import settings_page
-
-    typer.echo(settings_page.markdown() if markdown else settings_page.text(), nl=not markdown)
-
-
-@app.command()
-def demo(
-    *,
-    source: Annotated[
-        Path | None, typer.Option("--input", help="Your own exchanges, as JSON lines; default: samples.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Audit the first lines only.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write one JSON object per sentence to this file.")] = None,
-    psql: Annotated[bool, typer.Option("--psql", help="Open psql on the last demonstration's database.")] = False,
-) -> None:
-    """Run the whole audit on embedded parts and show the verdicts, read back from Postgres."""
-    if source is not None:
-        require_file(source)
-    if json is not None:
-        require_folder_of(json)
-    from worker.commands.demo import open_psql, run_demo
-
-    if psql:
-        open_psql()
-        return
-    run_demo(source, limit=limit, json_output=json)
+app.add_typer(dlq, name="dlq", rich_help_panel=RUN)
+app.command(rich_help_panel=STORED)(report)
+app.command(rich_help_panel=STORED)(rescore)
+app.add_typer(retention, name="retention", rich_help_panel=STORED)
+app.add_typer(review, name="review", rich_help_panel=REVIEW)
+review.command()(export)
+review.command()(label_studio_config)
+app.add_typer(labels, name="labels", rich_help_panel=REVIEW)
+app.command(rich_help_panel=REVIEW)(recalibrate)
+app.add_typer(thresholds, name="thresholds", rich_help_panel=REVIEW)
 
 
 def stop_on_signals() -> Stop:

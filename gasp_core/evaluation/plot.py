@@ -20,6 +20,8 @@ BINS = 40
 def require_picture(path: Path) -> None:
     """Raise InputError unless ``path`` is a ``.png`` in a folder that exists, PackageMissing without matplotlib."""
     require_extra("plots")
+    if path.is_dir():
+        raise InputError(str(path), 0, "is a folder; a file is wanted")
     if path.suffix.lower() != ".png":
         raise InputError(str(path), 0, "the plot must be a .png file")
     if not path.parent.is_dir():

@@ -87,7 +87,9 @@ def read_rows(path: str | Path) -> list[tuple[int, dict[str, Any]]]:
 
 
 def require_writable(path: str | Path) -> None:
-    """Raise InputError unless ``path`` is a ``.jsonl`` or ``.csv`` file in a folder that exists."""
+    """Raise InputError unless ``path`` can be a ``.jsonl`` or ``.csv`` file, in a folder that exists."""
+    if Path(path).is_dir():
+        raise InputError(str(path), 0, "is a folder; a file is wanted")
     if Path(path).suffix.lower() not in SUFFIXES:
         raise InputError(str(path), 0, "the output must be a .jsonl or .csv file")
     if not Path(path).parent.is_dir():

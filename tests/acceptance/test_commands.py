@@ -23,6 +23,7 @@ def test_an_empty_set_up_becomes_a_working_one_by_its_commands(
     deployment.dead_letter_topic = f"new-{deployment.dead_letter_topic}"
     before = deployment.run("check")
     assert before.returncode == 1
+    assert "loading the model" in before.stderr
     assert "gasp-worker topics" in before.stdout
     assert "gasp-worker migrate" in before.stdout
 

@@ -31,6 +31,7 @@ from worker.settings.settings import read_settings
 
 USER = "auditor"
 PASSWORD = "s3cret-of-the-auditor"
+NO_HOST = "no-such-host.invalid"
 WRONG_PASSWORD = "wr0ng-and-still-private"
 SECRETS = (PASSWORD, WRONG_PASSWORD, KEY_PASSWORD)
 # A wrong setting is told before a client that keeps trying would give up.
@@ -62,6 +63,7 @@ def listeners(files: Path) -> list[Listener]:
         Listener("LOGIN", "SASL_SSL", settings=tls | _LOGIN),
         Listener("BARE_LOGIN", "SASL_PLAINTEXT", settings=_LOGIN),
         Listener("MISNAMED", "SSL", advertised="127.0.0.1", settings=tls),
+        Listener("LOST", "PLAINTEXT", advertised=NO_HOST),
     ]
 
 
@@ -162,6 +164,21 @@ def test_a_source_that_was_let_in_goes_on_when_the_broker_is_back(secured: Secur
         secured.node.start()
         sink.send(topic, b"after")
         group.run(until=lambda: group.values() == [b"before", b"after"])
+
+
+@pytest.mark.kafka
+def test_a_broker_that_sends_us_on_to_an_unknown_host_is_told_as_that(secured: Secured) -> None:
+    with (
+        BrokerAdmin(secured.address("LOST"), timeout_s=2) as admin,
+        pytest.raises(BrokerUnavailable, match=rf"no address is known of the host {NO_HOST}; .*advertised\.listeners"),
+    ):
+        admin.topic_partitions("some-topic")
+
+
+@pytest.mark.parametrize("bootstrap", [f"{NO_HOST}:9092", f"127.0.0.1:1,{NO_HOST}:9092"])
+def test_an_unknown_host_among_the_first_brokers_is_named(bootstrap: str) -> None:
+    with pytest.raises(BrokerUnavailable, match=rf"no address is known of the host {NO_HOST}; "):
+        ping(bootstrap, timeout_s=2)
 
 
 WRONG = [
@@ -312,7 +329,8 @@ def test_check_says_what_is_wrong_and_shows_no_secret(secured: Secured) -> None:
 @pytest.mark.kafka
 def test_check_warns_of_a_login_that_anyone_can_listen_to(secured: Secured) -> None:
     topic = Broker("secured", secured.node.bootstrap, 6_000).create_topic()
-    topics = {"database_url": "postgresql://h/d", "topic": topic, "dead_letter_topic": topic}
+    letters = Broker("secured", secured.node.bootstrap, 6_000).create_topic()
+    topics = {"database_url": "postgresql://h/d", "topic": topic, "dead_letter_topic": letters}
     bare = USER_AND_PASSWORD | {"kafka_security_protocol": "SASL_PLAINTEXT"}
     no_reviews = {"review_tasks_topic": "", "review_labels_topic": ""}
     found = _broker(read_settings(**topics, **no_reviews, **secured.settings("BARE_LOGIN", **bare)))

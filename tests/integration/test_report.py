@@ -207,7 +207,7 @@ def test_an_app_may_be_called_anything(unreviewed: str) -> None:
 
 
 def test_an_unknown_app_is_told_together_with_those_there_are(reviewed: str) -> None:
-    with pytest.raises(WorkerError, match="the app shop has no verdict; the apps are: intranet, support-bot"):
+    with pytest.raises(WorkerError, match="nothing is stored of the app shop; the apps are: intranet, support-bot"):
         written(reviewed, app="shop")
 
 

@@ -236,12 +236,25 @@ def test_a_version_is_stored_previewed_activated_and_rolled_back_by_command(
     gasp("rollback", *scorer, fails="the default is in force with its first version")
 
 
+def test_a_preview_says_that_an_app_is_unknown_or_has_no_sentence_of_last_week(
+    gasp: Callable[..., list[str]], week: int, database_url: str
+) -> None:
+    bound = ("--flag-below", "0.14", "--scorer", str(week))
+    gasp("preview", "--app", "shpo", *bound, fails="nothing is stored of the app shpo; the apps are: ")
+    with psycopg.connect(database_url.replace("postgresql+psycopg://", "postgresql://")) as connection:
+        connection.execute("DELETE FROM sentences")
+    counts, said = gasp("preview", "--app", "shop", *bound)
+    assert counts.startswith("last week: 0 sentences, 0 flagged")
+    assert said == "this scorer has scored no sentence of the app shop in the last seven days"
+
+
 def test_bounds_that_make_no_sense_are_refused_before_anything_is_stored(
     gasp: Callable[..., list[str]], store: Store, database_url: str
 ) -> None:
     prepared(store)
     gasp("set", "--flag-below", "0.3", "--attribute-below", "0.2", "--note", "x", fails="below --flag-below")
     gasp("set", "--flag-below", "nan", "--note", "x", fails="a number is wanted")
-    gasp("preview", fails="a number is wanted")
+    gasp("preview", fails="give a version's id")
+    gasp("preview", "--flag-below", "nan", fails="a number is wanted")
     gasp("activate", "99", fails="no version with the id 99")
     assert in_force(database_url) == ["*/1"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 from worker.errors import SettingsError
-from worker.settings.settings import read_settings
+from worker.settings.settings import read_database_settings, read_settings
 
 GOOD = {"GASP_DATABASE_URL": "postgresql://auditor:s3cret@db/gasp", "GASP_KAFKA_BOOTSTRAP_SERVERS": "broker:9092"}
 
@@ -56,6 +57,37 @@ def test_missing_settings_are_all_named(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(SettingsError) as caught:
         read_settings()
     assert [line.split(":")[0] for line in str(caught.value).splitlines()] == list(GOOD)
+
+
+TOPICS = ("GASP_TOPIC", "GASP_DEAD_LETTER_TOPIC", "GASP_REVIEW_TASKS_TOPIC", "GASP_REVIEW_LABELS_TOPIC")
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations(TOPICS, 2)))
+def test_no_topic_is_for_two_things(environment: pytest.MonkeyPatch, first: str, second: str) -> None:
+    environment.setenv(first, "events")
+    environment.setenv(second, "events")
+    with pytest.raises(SettingsError, match=f"^{second}: it names the same topic as {first}; "):
+        read_settings()
+
+
+def test_a_topic_may_not_be_the_default_of_another(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("GASP_TOPIC", "gasp.dead-letters.v1")
+    with pytest.raises(SettingsError, match=r"^GASP_DEAD_LETTER_TOPIC: it names the same topic as GASP_TOPIC; "):
+        read_settings()
+
+
+def test_topics_that_are_off_are_not_the_same_topic(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("GASP_REVIEW_TASKS_TOPIC", "")
+    environment.setenv("GASP_REVIEW_LABELS_TOPIC", "")
+    assert read_settings().review_channels == ()
+
+
+def test_what_looks_into_the_database_alone_needs_no_broker(environment: pytest.MonkeyPatch) -> None:
+    environment.delenv("GASP_KAFKA_BOOTSTRAP_SERVERS")
+    assert read_database_settings().database == "postgresql+psycopg://auditor:s3cret@db/gasp"
+    environment.delenv("GASP_DATABASE_URL")
+    with pytest.raises(SettingsError, match=r"^GASP_DATABASE_URL: Field required$"):
+        read_database_settings()
 
 
 @pytest.fixture

@@ -60,6 +60,14 @@ def test_the_help_of_every_command_loads_no_library_that_takes_time(module: str)
         assert "Usage" in output
 
 
+def test_the_help_of_the_worker_lists_every_command_under_what_it_is_for() -> None:
+    ((_, output, _),) = run_all("worker.cli", [["--help"]])
+    panels = [worker.cli.SET_UP, worker.cli.RUN, worker.cli.STORED, worker.cli.REVIEW]
+    places = [output.index(panel) for panel in panels]
+    assert places == sorted(places)
+    assert "Commands" not in output
+
+
 WRONG = {
     "gasp_core.cli": {
         "detect --input missing.jsonl --output out.csv": "missing.jsonl: No such file",
@@ -67,6 +75,10 @@ WRONG = {
         "detect --input in.jsonl --output out.csv --feature nonsense": "nonsense",
         "detect --input in.jsonl --output out.csv --k-chunks 0": "--k-chunks",
         "detect --input LABELLED --output out.csv --detector nonsense": "no detector 'nonsense'",
+        "detect --input FOLDER --output out.csv": "Is a directory",
+        "detect --input in.jsonl --output FOLDER": "is a folder",
+        "eval FOLDER": "Is a directory",
+        "eval LABELLED --plot PICTURES": "is a folder",
         "eval missing.jsonl": "missing.jsonl: No such file",
         "eval LABELLED --detector nonsense": "no detector 'nonsense'",
         "eval LABELLED --plot no/such/folder/out.png": "its folder does not exist",
@@ -90,7 +102,14 @@ WRONG = {
         "review policy --clear --reviewers 2": "set and forgotten",
         "review export out.csv --format nonsense": "nonsense",
         "review export out.csv --format csv --state nonsense": "labelled",
-        "thresholds preview": "a number is wanted",
+        "replay FOLDER": "is a folder",
+        "demo --input FOLDER": "is a folder",
+        "demo --json FOLDER": "is a folder",
+        "labels import FOLDER": "is a folder",
+        "report --app a --since 30d --html FOLDER": "is a folder",
+        "review export FOLDER --format csv": "is a folder",
+        "thresholds preview": "a version's id",
+        "thresholds preview --flag-below inf": "a number is wanted",
         "thresholds preview 3 --flag-below 0.5": "either",
         "thresholds set --flag-below nan --note n": "a number is wanted",
         "nonsense": "nonsense",
@@ -104,9 +123,10 @@ def test_a_wrong_argument_is_refused_before_anything_is_loaded(module: str, tmp_
     labelled.write_text(
         '{"id": "1", "source_id": "1", "context": "So it is.", "answer": "So it is.", "answer_label": 1}\n', "utf-8"
     )
-    answers = run_all(
-        module, [[str(labelled) if word == "LABELLED" else word for word in line.split()] for line in WRONG[module]]
-    )
+    paths = {"LABELLED": labelled, "FOLDER": tmp_path / "folder.jsonl", "PICTURES": tmp_path / "pictures.png"}
+    paths["FOLDER"].mkdir()
+    paths["PICTURES"].mkdir()
+    answers = run_all(module, [[str(paths.get(word, word)) for word in line.split()] for line in WRONG[module]])
     for (line, message), (status, output, loaded) in zip(WRONG[module].items(), answers, strict=True):
         assert (line, status != 0, loaded) == (line, True, [])
         assert message in output, line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from kafka.net.compat import KafkaNetClient
 
 from worker.broker.connections import Connections, TlsWantedError, hung_up, lasting_fault
 from worker.broker.errors import BrokerError, BrokerMisconfigured, BrokerUnavailable
-from worker.broker.sockets import DIRECT, Loop
+from worker.broker.sockets import DIRECT, AddressUnknownError, Loop
 
 T = TypeVar("T")
 
@@ -22,6 +22,7 @@ REQUEST_TIMEOUT_S = 10.0
 
 # What to do about a broker that is away, in the words that end a message.
 AWAY = "look at the broker in GASP_KAFKA_BOOTSTRAP_SERVERS"
+_UNKNOWN_HOST = "look at GASP_KAFKA_BOOTSTRAP_SERVERS, the broker's advertised.listeners and the name server"
 
 _REMEDIES: dict[type[Exception], str] = {
     errors.SaslAuthenticationFailedError: (
@@ -113,16 +114,24 @@ def open_client(kind: Callable[..., T], settings: Mapping[str, Any]) -> tuple[T,
     try:
         return kind(**settings, kafka_client=network_client), opened[0]
     except Exception as error:
-        ended = [connections.last_fault for connections in made]
         for client in opened:
             client.close()
         action = f"cannot connect to Kafka at {settings['bootstrap_servers']}"
         if isinstance(error, (ValueError, TypeError)) and not is_understood(error):
             raise BrokerMisconfigured(f"{action}: look at GASP_KAFKA_BOOTSTRAP_SERVERS and GASP_KAFKA_*") from error
-        if any(map(hung_up, ended)) and isinstance(error, errors.KafkaTimeoutError):
-            message = f"{action}: it hangs up; is GASP_KAFKA_SECURITY_PROTOCOL the one of this address?"
-            raise BrokerUnavailable(message) from error
+        if isinstance(error, errors.KafkaTimeoutError):
+            raise _unanswered(made, error, action) from error
         raise broker_error(error, action) from error
+
+
+def _unanswered(made: Sequence[Connections], error: Exception, action: str) -> BrokerError:
+    """Why no broker answered in time, as far as the connections tell."""
+    for connections in made:
+        if connections.unknown_host is not None:
+            return broker_error(connections.unknown_host, action)
+    if any(hung_up(connections.last_fault) for connections in made):
+        return BrokerUnavailable(f"{action}: it hangs up; is GASP_KAFKA_SECURITY_PROTOCOL the one of this address?")
+    return broker_error(error, action)
 
 
 def broker_error(error: Exception, action: str) -> BrokerError:
@@ -135,6 +144,8 @@ def broker_error(error: Exception, action: str) -> BrokerError:
     for kind, remedy in _REMEDIES.items():
         if isinstance(error, kind):
             return BrokerMisconfigured(f"{action}: {remedy} ({_named(error)})")
+    if isinstance(error, AddressUnknownError):
+        return BrokerUnavailable(f"{action}: no address is known of the host {error.host}; {_UNKNOWN_HOST}")
     if isinstance(error, errors.KafkaTimeoutError):
         message = (
             f"{action}: no answer in time; is it running, and are GASP_KAFKA_BOOTSTRAP_SERVERS and security right?"

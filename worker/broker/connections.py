@@ -18,7 +18,7 @@ from kafka.net.inet import create_connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
-from worker.broker.sockets import Loop
+from worker.broker.sockets import AddressUnknownError, Loop
 
 # How the first answer of a port begins that speaks TLS and was not spoken to in TLS: an alert.
 _TLS_ALERT = b"\x15\x03"
@@ -45,13 +45,15 @@ class Connections(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python
     """The connections of one client.
 
     Opening a client raises at once what ``lasting_fault`` finds, if every bootstrap address has such a fault. A client
-    that was opened goes on trying. ``last_fault`` is what ended the last connection that was not closed on purpose.
+    that was opened goes on trying. ``last_fault`` is what ended the last connection that was not closed on purpose,
+    ``unknown_host`` the last host name among the addresses that nobody knows.
     """
 
     def __init__(self, net: Loop, **settings: object) -> None:
         super().__init__(net, **settings)
         self._lasting: dict[object, Exception] = {}
         self.last_fault: Exception | None = None
+        self.unknown_host: AddressUnknownError | None = None
 
     async def _connect(self, node: Any, conn: KafkaConnection, *arguments: object, **options: object) -> None:  # noqa: ANN401 - kafka-python's broker
         conn.close_future.add_errback(lambda error: self._note(node.node_id, error))
@@ -84,6 +86,8 @@ class Connections(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python
 
     def _note(self, node_id: object, error: Exception) -> None:
         self.last_fault = error
+        if isinstance(error, AddressUnknownError):
+            self.unknown_host = error
         fault = lasting_fault(error)
         if fault is not None:
             self._lasting[node_id] = fault

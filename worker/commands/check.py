@@ -15,6 +15,7 @@ from worker.settings.settings import Settings, read_settings
 from worker.store.errors import StoreError
 from worker.store.schema import require_usable_schema
 from worker.store.store import open_store
+from worker.terminal.progress import waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,15 @@ def check_setup(overrides: dict[str, object]) -> Iterator[CheckResult]:
             yield CheckResult("settings", line)
         return
     yield CheckResult("settings", None, f"topic {settings.topic}, group {settings.consumer_group}")
-    yield _find("broker", lambda: _broker(settings))
-    yield _find("database", lambda: _database(settings))
-    yield _find("model", lambda: _model(settings))
+    yield _find("broker", "asking the broker", lambda: _broker(settings))
+    yield _find("database", "asking the database", lambda: _database(settings))
+    yield _find("model", "loading the model and trying it, which takes a minute or more", lambda: _model(settings))
 
 
-def _find(part: str, look: Callable[[], str]) -> CheckResult:
+def _find(part: str, doing: str, look: Callable[[], str]) -> CheckResult:
     try:
-        return CheckResult(part, None, look())
+        with waiting(doing):
+            return CheckResult(part, None, look())
     except (BrokerError, StoreError, WorkerError) as error:
         return CheckResult(part, " ".join(str(error).split()))
 

@@ -10,6 +10,7 @@ import typer
 
 from worker.review.formats import ExportFormat
 from worker.terminal.database import opened_store
+from worker.terminal.files import require_folder_of
 from worker.terminal.times import time_option
 
 TO_BE_READ = ("open", "disputed")
@@ -36,6 +37,7 @@ def export(
     """
     if state is not None and state not in STATES:
         raise typer.BadParameter(f"it is one of {', '.join(STATES)}", param_hint="--state")
+    require_folder_of(file)
     from worker.review.export import export_tasks
     from worker.store.task_contents import TaskFilter
     from worker.terminal.progress import count_progress

@@ -10,7 +10,7 @@ from textwrap import fill
 from pydantic import BaseModel, JsonValue
 
 from worker.settings.channels import ReviewChannels
-from worker.settings.intake import BatchLimits, Connections, Intake
+from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
 from worker.settings.scoring import AttributionChoice, ScoringChoice
 from worker.settings.second_opinion import SecondOpinionChoice
@@ -18,7 +18,8 @@ from worker.settings.security import KafkaSecurity
 from worker.settings.settings import PREFIX, Settings
 
 GROUPS: dict[str, type[BaseModel]] = {
-    "Database and broker": Connections,
+    "Database": DatabaseConnection,
+    "Broker": BrokerConnection,
     "Topics and consumer group": Intake,
     "Model and detector": ScoringChoice,
     "Attribution": AttributionChoice,
@@ -33,8 +34,9 @@ INTRODUCTION = """# Settings
 
 <!-- Written by `make docs-settings` from the settings' own descriptions: change those, not this page. -->
 
-All settings are environment variables. Only the database and the broker must be set. A worker reads the settings
-once, when it starts; a wrong one stops the start and is named. Commands read the same variables. `gasp-worker settings`
+All settings are environment variables. Only the database and the broker must be set; commands that look only into the
+database need no broker. A worker reads the settings once, when it starts; a wrong one stops the start and is named.
+Commands read the same variables. `gasp-worker settings`
 prints this list, and `gasp-worker check` tries what is set.
 
 A setting may stand in a file instead of a variable, as Docker and Kubernetes mount secrets (`GASP_SECRETS_DIR`). Two

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from worker.broker.admin import BrokerAdmin
+from worker.broker.admin import BrokerAdmin, Extent
+from worker.broker.errors import BrokerUnavailable
 from worker.settings.security import kafka_security
 from worker.settings.settings import Settings
+from worker.store.offsets import PartitionStatus
 from worker.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """One partition; ``next_offset`` is None as long as no worker has owned it."""
+    """One partition; ``next_offset`` is None as long as no worker has owned it.
+
+    Where it ends and how many messages wait in it the broker tells. Without it they are what the workers saw when they
+    last stored something, or None.
+    """
 
     partition: int
     next_offset: int | None
-    end_offset: int
-    lag: int
+    end_offset: int | None
+    lag: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +33,22 @@ class Status:
     """Everything that ``gasp-worker status`` shows.
 
     ``outcomes`` maps ``outcome`` or ``outcome:reason`` to a count; ``attribution`` and ``rescoring`` map the states of
-    jobs to theirs.
+    jobs to theirs. ``broker_problem`` is why the broker could not be asked, and what to do; None if it answered.
     """
 
     topic: str
+    broker_problem: str | None
     partitions: tuple[PartitionLag, ...]
     outcomes: dict[str, int]
     attribution: dict[str, int]
     rescoring: dict[str, int]
 
     @property
-    def lag(self) -> int:
-        """Messages that are logged and not yet settled."""
-        return sum(partition.lag for partition in self.partitions)
+    def lag(self) -> int | None:
+        """Messages that are logged and not yet settled; None if the broker could not be asked."""
+        if self.broker_problem is not None:
+            return None
+        return sum(partition.lag or 0 for partition in self.partitions)
 
     def as_json(self) -> dict[str, Any]:
         """A plain structure with the total lag."""
@@ -46,16 +56,16 @@ class Status:
 
 
 def read_status(settings: Settings, store: Store) -> Status:
-    """Ask the broker and the database. Raises BrokerError or StoreError."""
-    positions = store.offsets.positions(settings.topic)
-    with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
-        extent = admin.extent(settings.topic)
+    """Ask the database and the broker; while that is away there is what the database knows.
+
+    Raises StoreError, and BrokerMisconfigured where trying again is no use.
+    """
+    stored = {one.partition: one for one in store.offsets.statuses() if one.topic == settings.topic}
+    extent = _extent(settings)
     return Status(
         topic=settings.topic,
-        partitions=tuple(
-            _partition(partition, positions.get(partition), extent.beginnings.get(partition, 0), end)
-            for partition, end in sorted(extent.ends.items())
-        ),
+        broker_problem=None if isinstance(extent, Extent) else str(extent),
+        partitions=tuple(_told(stored, extent) if isinstance(extent, Extent) else _last_seen(stored)),
         outcomes={
             str(outcome) if reason is None else f"{outcome}:{reason}": count
             for (outcome, reason), count in sorted(store.ledger.counts().items(), key=str)
@@ -65,6 +75,21 @@ def read_status(settings: Settings, store: Store) -> Status:
     )
 
 
-def _partition(partition: int, next_offset: int | None, beginning: int, end: int) -> PartitionLag:
-    reached = beginning if next_offset is None else next_offset
-    return PartitionLag(partition, next_offset, end, max(0, end - reached))
+def _extent(settings: Settings) -> Extent | BrokerUnavailable:
+    try:
+        with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
+            return admin.extent(settings.topic)
+    except BrokerUnavailable as error:
+        return error
+
+
+def _told(stored: Mapping[int, PartitionStatus], extent: Extent) -> Iterator[PartitionLag]:
+    for partition, end in sorted(extent.ends.items()):
+        next_offset = stored[partition].next_offset if partition in stored else None
+        reached = extent.beginnings.get(partition, 0) if next_offset is None else next_offset
+        yield PartitionLag(partition, next_offset, end, max(0, end - reached))
+
+
+def _last_seen(stored: Mapping[int, PartitionStatus]) -> Iterator[PartitionLag]:
+    for partition, one in sorted(stored.items()):
+        yield PartitionLag(partition, one.next_offset, one.end_offset, one.lag)

@@ -20,13 +20,21 @@ def status_text(status: Status) -> str:
 
 
 def _partition_lines(status: Status) -> Iterator[str]:
-    yield f"{status.topic}: {status.lag} messages wait"
+    if status.broker_problem is None:
+        yield f"{status.topic}: {status.lag} messages wait"
+    else:
+        yield f"{status.topic}: how many messages wait is not known now: {status.broker_problem}"
+        yield "the partitions as the workers last saw them:"
     yield f"{'partition':>9} {'next':>10} {'end':>10} {'lag':>10}"
     for partition in status.partitions:
-        beyond = partition.next_offset is not None and partition.next_offset > partition.end_offset
+        beyond = (partition.next_offset or 0) > (partition.end_offset or 0) and partition.end_offset is not None
         note = "  beyond the end: topic created anew, or another cluster's database" if beyond else ""
-        reached = "-" if partition.next_offset is None else str(partition.next_offset)
-        yield f"{partition.partition:>9} {reached:>10} {partition.end_offset:>10} {partition.lag:>10}{note}"
+        reached, end, lag = map(_known, (partition.next_offset, partition.end_offset, partition.lag))
+        yield f"{partition.partition:>9} {reached:>10} {end:>10} {lag:>10}{note}"
+
+
+def _known(number: int | None) -> str:
+    return "-" if number is None else str(number)
 
 
 def _count_lines(status: Status) -> Iterator[str]:

@@ -70,9 +70,12 @@ def activation_facts(entered: Activation) -> Facts:
     }
 
 
-def preview_lines(found: Preview) -> Iterator[str]:
+def preview_lines(found: Preview, app: str | None) -> Iterator[str]:
     """The counts, and the sample with its text, cut and without anything that a terminal would act on."""
     yield preview_line(found)
+    if not found.sentences:
+        of = f"the app {visible(app)}" if app else "apps without a version of their own"
+        yield f"this scorer has scored no sentence of {of} in the last seven days"
     for one in found.sample:
         change = f"score {one.score:.4f} " + ("would pass" if one.flagged else "would be flagged")
         yield f"  {visible(one.app)} {visible(one.interaction_id)} [{one.sentence_index}] {change}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from worker.errors import WorkerError
+from worker.terminal.apps import require_known_app
 from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ def preview(
     """Say for how many of last week's sentences a version, or --flag-below, would change the flag; show some."""
     if number is not None and (flag_below is not None or app is not None):
         raise typer.BadParameter("give either a version's id or --flag-below with --app")
+    if number is None and flag_below is None:
+        raise typer.BadParameter(
+            "give a version's id, as `thresholds list` shows it, or --flag-below with a score to try (and --app)"
+        )
     bound = _finite(flag_below, "--flag-below") if number is None else 0.0
     from worker.commands.threshold_page import as_json, preview_facts, preview_lines
 
@@ -71,7 +76,9 @@ def preview(
         else:
             scorer_id = _scorer_id(store.scorers, scorer)
         found = store.previews.flagging_below(app, scorer_id, bound)
-    for line in [as_json(preview_facts(found))] if json else preview_lines(found):
+        if app is not None and not found.sentences:
+            require_known_app(store.interactions, app)
+    for line in [as_json(preview_facts(found))] if json else preview_lines(found, app):
         typer.echo(line)
 
 

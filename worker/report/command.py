@@ -11,6 +11,7 @@ import typer
 
 from worker.errors import InputFileError
 from worker.terminal.database import opened_store
+from worker.terminal.files import require_folder_of
 from worker.terminal.times import time_option
 
 MAX_DAYS = 3_650
@@ -40,6 +41,7 @@ def report(
 
     The page holds texts of answers and questions, and is to be kept like them.
     """
+    require_folder_of(file)
     from worker.report.contents import gather
     from worker.report.page import html  # imports matplotlib, which the other commands can spare
 

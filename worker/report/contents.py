@@ -11,9 +11,8 @@ from worker.rules.verdict import Threshold, threshold_for
 from worker.store.report_contents import Found, Subject
 from worker.store.scorers import choose_scorer
 from worker.store.store import Store
-
-# Of an unknown app, so many known ones are named.
-NAMED_APPS = 20
+from worker.terminal.apps import require_known_app
+from worker.terminal.visible import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,8 @@ def gather(store: Store, app: str, since: datetime, scorer: str | None) -> Conte
     if scorer is None:
         scorer_id = store.scorers.newest_of(app)
         if scorer_id is None:
-            raise WorkerError(_unknown(app, store.interactions.apps()))
+            require_known_app(store.interactions, app)
+            raise WorkerError(f"the app {visible(app)} has no verdict yet")
         label = next(one.label for one in known if one.id == scorer_id)
     else:
         chosen = choose_scorer(known, scorer)
@@ -47,8 +47,3 @@ def gather(store: Store, app: str, since: datetime, scorer: str | None) -> Conte
     return Contents(
         subject, label, threshold, found, quality(found.labels, found.scores, threshold.flag_below, threshold.curve)
     )
-
-
-def _unknown(app: str, apps: list[str]) -> str:
-    named = ", ".join(apps[:NAMED_APPS]) or "none yet"
-    return f"the app {app} has no verdict; the apps are: {named}{', …' if len(apps) > NAMED_APPS else ''}"

@@ -9,14 +9,11 @@ from pydantic import AwareDatetime, BaseModel, Field, SecretStr, field_validator
 from schemas.interaction import MAX_APP_CHARS
 
 
-class Connections(BaseModel):
-    """Where the two servers are. Nothing runs without them, so they have no default."""
+class DatabaseConnection(BaseModel):
+    """Where the database is. Nothing runs without it, so it has no default."""
 
     database_url: SecretStr = Field(
         description="The PostgreSQL database, as postgresql://user:password@host:5432/database"
-    )
-    kafka_bootstrap_servers: str = Field(
-        description="The Kafka brokers to ask first, as host:port, with commas between several"
     )
 
     @property
@@ -32,6 +29,14 @@ class Connections(BaseModel):
             message = "must begin with postgresql://"
             raise ValueError(message)
         return SecretStr(f"postgresql+psycopg://{rest}")
+
+
+class BrokerConnection(BaseModel):
+    """Where the broker is. Commands that look only into the database do without it."""
+
+    kafka_bootstrap_servers: str = Field(
+        description="The Kafka brokers to ask first, as host:port, with commas between several"
+    )
 
 
 class Intake(BaseModel):

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Self, TypeVar
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as SettingsSourceError
 
 from worker.errors import SettingsError
 from worker.settings.channels import ReviewChannels
-from worker.settings.intake import BatchLimits, Connections, Intake
+from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
 from worker.settings.scoring import AttributionChoice, ScoringChoice
 from worker.settings.second_opinion import SecondOpinionChoice
 from worker.settings.security import KafkaSecurity
 
 PREFIX = "GASP_"
+_TOPICS = ("topic", "dead_letter_topic", "review_tasks_topic", "review_labels_topic")
+_CONFIG = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class DatabaseSettings(ProcessSettings, DatabaseConnection, BaseSettings):
+    """What a command needs that looks only into the database. The variables are those of ``Settings``."""
+
+    model_config = _CONFIG
 
 
 class Settings(
@@ -29,12 +39,31 @@ class Settings(
     BatchLimits,
     Intake,
     KafkaSecurity,
-    Connections,
+    BrokerConnection,
+    DatabaseConnection,
     BaseSettings,
 ):
     """Everything an operator may set. Each field is the environment variable ``GASP_<FIELD>``."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = _CONFIG
+
+    @model_validator(mode="after")
+    def _each_topic_for_one_thing(self) -> Self:
+        """Else a dead letter would be read as a message and become a dead letter, without end."""
+        used: dict[str, str] = {}
+        for field in _TOPICS:
+            topic = getattr(self, field)
+            if topic and topic in used:
+                raise PydanticCustomError(
+                    "one_topic_for_two",
+                    "{field}: it names the same topic as {other}; each needs a topic of its own",
+                    {"field": _variable(field), "other": _variable(used[topic])},
+                )
+            used[topic] = field
+        return self
+
+
+AnySettings = TypeVar("AnySettings", Settings, DatabaseSettings)
 
 
 def read_settings(**overrides: object) -> Settings:
@@ -42,13 +71,31 @@ def read_settings(**overrides: object) -> Settings:
 
     Raises SettingsError with one line per variable that is wrong.
     """
+    return _read(Settings, **overrides)
+
+
+def read_database_settings() -> DatabaseSettings:
+    """Read only what a command needs that looks into the database alone. Raises SettingsError as above."""
+    return _read(DatabaseSettings)
+
+
+def _read(kind: type[AnySettings], **overrides: object) -> AnySettings:
     try:
-        return Settings(_secrets_dir=_secrets_folder(), **overrides)  # type: ignore[arg-type]  # validated by the call itself
+        return kind(_secrets_dir=_secrets_folder(), **overrides)  # type: ignore[arg-type]  # validated by the call itself
     except SettingsSourceError as error:
         raise SettingsError(f"{PREFIX}SECRETS_DIR: a file in it cannot be read as text ({error})") from None
     except ValidationError as error:
-        lines = (f"{PREFIX}{'_'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors())
-        raise SettingsError("\n".join(lines)) from None
+        raise SettingsError("\n".join(_line(item) for item in error.errors())) from None
+
+
+def _line(item: ErrorDetails) -> str:
+    """One problem. What is wrong with several settings together names them itself."""
+    field = "_".join(map(str, item["loc"]))
+    return f"{_variable(field)}: {item['msg']}" if field else item["msg"]
+
+
+def _variable(field: str) -> str:
+    return f"{PREFIX}{field.upper()}"
 
 
 def _secrets_folder() -> Path | None:

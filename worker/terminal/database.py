@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from worker.settings.settings import Settings
+    from worker.settings.settings import DatabaseSettings, Settings
     from worker.store.store import Store
 
 
@@ -25,15 +25,27 @@ def opened_settings() -> Settings:
     return settings
 
 
+def opened_database_settings() -> DatabaseSettings:
+    """The same for what looks into the database alone, and needs no broker."""
+    from worker.runtime.logs import configure_logs
+    from worker.settings.settings import read_database_settings
+
+    settings = read_database_settings()
+    configure_logs(settings.log_level)
+    return settings
+
+
 @contextmanager
 def opened_store(command: str, settings: Settings | None = None) -> Iterator[Store]:
-    """The store of the settings (None: read them now), closed on leaving.
+    """The store of the settings (None: read those of the database now), closed on leaving.
 
-    PostgreSQL's ``application_name`` is ``gasp-`` and the command. Raises SettingsError for bad settings and
-    StoreNotReady for what is no URL.
+    PostgreSQL's ``application_name`` is ``gasp-`` and the command. Raises SettingsError for bad settings,
+    StoreNotReady for what is no URL, WorkerError for a schema that this version cannot work on.
     """
+    from worker.store.schema import require_usable_schema
     from worker.store.store import open_store
 
-    settings = settings or opened_settings()
-    with open_store(settings.database, application_name=f"gasp-{command}") as store:
+    database = (settings or opened_database_settings()).database
+    with open_store(database, application_name=f"gasp-{command}") as store:
+        require_usable_schema(store.server)
         yield store

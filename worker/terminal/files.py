@@ -9,11 +9,19 @@ from worker.errors import InputFileError
 
 def require_file(path: Path) -> None:
     """Raise InputFileError unless there is such a file: better said before anything is imported or opened."""
-    if not path.is_file():
-        raise InputFileError(f"{path}: no such file")
+    try:
+        path.open("rb").close()
+    except IsADirectoryError:
+        raise InputFileError(f"{path}: is a folder; a file is wanted") from None
+    except FileNotFoundError:
+        raise InputFileError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputFileError(f"{path}: {error.strerror}") from None
 
 
 def require_folder_of(path: Path) -> None:
-    """Raise InputFileError unless the folder that ``path`` is to be written into exists."""
+    """Raise InputFileError unless a file ``path`` could be written: its folder exists, and it is no folder itself."""
+    if path.is_dir():
+        raise InputFileError(f"{path}: is a folder; a file is wanted")
     if not path.parent.is_dir():
         raise InputFileError(f"{path.parent}: no such folder")

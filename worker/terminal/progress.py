@@ -1,4 +1,4 @@
-"""Progress bars for work that a person waits for; on standard error, and silent where that is no terminal."""
+"""The progress of work that a person waits for, on standard error; a bar is silent where that is no terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    SpinnerColumn,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
@@ -29,6 +31,20 @@ def count_progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar over things that are counted; the value is a function that advances it."""
     with _progress(label, total, MofNCompleteColumn()) as advance:
         yield advance
+
+
+@contextmanager
+def waiting(label: str) -> Iterator[None]:
+    """Says what is waited for, for how long it has been; where that is no terminal, it says so once in a line."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        console.print(f"{label} …", markup=False, highlight=False, soft_wrap=True)
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task(label, total=None)
+        yield
 
 
 @contextmanager
