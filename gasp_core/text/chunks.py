@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from gasp_core.grounding import Chunk, Passage
+from gasp_core.text.evidence import passage_skip
 from gasp_core.text.groups import groups_of
 from gasp_core.text.sentences import split_answer
 
@@ -14,17 +15,18 @@ _Span = tuple[int, int, int]  # passage index, start, end
 
 
 def context_chunks(passages: Sequence[Passage], max_chunks: int) -> tuple[Chunk, ...]:
-    """Return the chunks of the context, in the order of the passages. A blank passage gives none.
+    """Return the chunks of the context, in the order of the passages.
 
-    Two or more passages with text are a chunk each, whole, however many they are. A single one is cut between its
-    sentences into ``min(max_chunks, sentences)`` parts of nearly equal length that tile it. Chunks that say nearly
-    the same, without regard to case, width and spacing, share a ``group``; groups are numbered from 0 in order.
+    A passage that is no evidence (``passage_skip``) gives none. Two or more that are any are a chunk each, whole,
+    however many they are. A single one is cut between its sentences into ``min(max_chunks, sentences)`` parts of
+    nearly equal length that tile it. Chunks that say nearly the same, without regard to case, width and spacing, share
+    a ``group``; groups are numbered from 0 in order.
 
     Raises ValueError if ``max_chunks`` is below 1.
     """
     if max_chunks < 1:
         raise ValueError(f"max_chunks must be at least 1, not {max_chunks}")
-    filled = [index for index, passage in enumerate(passages) if passage.text.strip()]
+    filled = [index for index, passage in enumerate(passages) if passage_skip(passage.text) is None]
     if len(filled) == 1:
         index = filled[0]
         parts = _parts(passages[index].text, max_chunks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gasp_core.grounding import AnswerSkip, Chunk, Exchange, Sentence, SentenceSkip, UnitKind
+from gasp_core.text.evidence import is_unseen
 from gasp_core.text.refusals import is_refusal
 
 MIN_TOKENS = 3
@@ -24,7 +25,7 @@ _OF_SENTENCES = {
 
 def answer_skip(exchange: Exchange, sentences: Sequence[Sentence], chunks: Sequence[Chunk]) -> AnswerSkip | None:
     """Why an answer is not read at all, as far as its texts tell."""
-    if not exchange.answer.strip():
+    if is_unseen(exchange.answer):
         return AnswerSkip.EMPTY_ANSWER
     if not chunks:
         return AnswerSkip.NO_PASSAGES

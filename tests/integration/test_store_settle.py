@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Executable
 
+from schemas.interaction import Passage
 from schemas.reject_reason import RejectReason
 from schemas.replay import Replay
 from tests.integration.store_examples import (
@@ -56,6 +57,23 @@ def _together(*works: Callable[[], Settled]) -> list[Settled]:
 
     with ThreadPoolExecutor(len(works)) as threads:
         return list(threads.map(begin, works))
+
+
+def test_a_passage_that_is_no_evidence_is_stored_as_it_came_and_says_why_it_was_not_read(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    texts = ("It rains.", "\u200b", "<p></p>", "N/A")
+    one = scored(0, "a", [0.5], threshold)
+    assert one.decoded is not None
+    passages = tuple(Passage(id=f"p{number}", text=text) for number, text in enumerate(texts))
+    logged = one.decoded.interaction.model_copy(update={"passages": passages})
+    settlement = replace(one, decoded=replace(one.decoded, interaction=logged))
+    store.settlements.settle(scorer_id, [settlement], [advance(0, 1)])
+    assert rows(database_url, "SELECT text, skip_reason FROM passages ORDER BY position") == [
+        {"text": text, "skip_reason": reason}
+        for text, reason in zip(texts, (None, "blank", "markup", "placeholder"), strict=True)
+    ]
 
 
 def test_a_scored_answer_is_stored_with_everything_that_was_logged_and_found(store: Store, database_url: str) -> None:

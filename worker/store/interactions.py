@@ -27,6 +27,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 from sqlalchemy.sql.selectable import TableValuedAlias
 
 from gasp_core.grounding import Exchange, Passage
+from gasp_core.text.evidence import passage_skip
 from worker.rules.records import Record
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
 from worker.store.deliveries import Delivery, first_received_at
@@ -56,7 +57,7 @@ _INTERACTION_COLUMNS = (
 _CONTENT_KEY = ("app", "interaction_id", "content_hash")
 _DELIVERY_COLUMNS = ("received_at", "source_topic", "source_partition", "source_offset", "newest_delivery")
 _CURRENT_COLUMNS = ("id", "newest_delivery")
-_PASSAGE_COLUMNS = ("interaction_pk", "position", "passage_id", "text", "score", "metadata")
+_PASSAGE_COLUMNS = ("interaction_pk", "position", "passage_id", "text", "score", "metadata", "skip_reason")
 
 
 class Interactions(Repository):
@@ -238,6 +239,14 @@ def _is_that_of_the_row(delivery: Delivery, record: Record) -> bool:
 def _passage_values(interaction_pk: int, new: NewRevision) -> list[Values]:
     """In the order of _PASSAGE_COLUMNS. The position is the passage's index in ``Exchange.passages``."""
     return [
-        (interaction_pk, position, passage.id, passage.text, passage.score, passage.metadata)
+        (
+            interaction_pk,
+            position,
+            passage.id,
+            passage.text,
+            passage.score,
+            passage.metadata,
+            passage_skip(passage.text),
+        )
         for position, passage in enumerate(new.decoded.interaction.passages)
     ]

@@ -79,6 +79,8 @@ passages = Table(
     Column("text", Text, nullable=False),
     Column("score", Double),
     Column("metadata", JSONB, nullable=False),
+    # Why it is no evidence and was not read; workers of 0.1.0 leave it empty.
+    Column("skip_reason", Text),
     # The interaction's own; the table is partitioned by it.
     Column("stored_at", TIME, server_default=func.now()),
     PrimaryKeyConstraint("interaction_pk", "position", "stored_at"),
