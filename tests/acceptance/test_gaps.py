@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from tests.brokers import Broker
+from tests.exchanges import exchange
 from tests.waiting import wait_until
 from tests.workers import Deployment
 from worker.broker.admin import BrokerAdmin, NewTopic
@@ -35,14 +37,23 @@ def delete_before(deployment: Deployment, offset: int) -> None:
         client.delete_records({TopicPartition(deployment.topic, 0): offset})
 
 
-def create_again(deployment: Deployment) -> None:
+def create_again(deployment: Deployment, partitions: int = 1) -> None:
     """Delete the topic and create it anew under its name."""
     with administration(deployment.broker) as client, BrokerAdmin(deployment.broker.bootstrap) as admin:
         client.delete_topics([deployment.topic])
         wait_until(
-            lambda: admin.create_topics([NewTopic(deployment.topic, 1)]).created,
+            lambda: admin.create_topics([NewTopic(deployment.topic, partitions)]).created,
             what="the topic's name to be free again",
         )
+
+
+def spread(deployment: Deployment, numbers: Iterable[int]) -> None:
+    """Log exchanges of these numbers, one after the other into each partition that there is."""
+    producer = KafkaProducer(bootstrap_servers=deployment.broker.bootstrap)
+    partitions = len(producer.partitions_for(deployment.topic))
+    for number in numbers:
+        producer.send(deployment.topic, json.dumps(exchange(number)).encode(), partition=number % partitions)
+    producer.close()
 
 
 @pytest.mark.kafka
@@ -109,3 +120,44 @@ def test_a_partition_that_was_never_read_begins_where_the_operator_says(
     offsets = [row["record_offset"] for row in deployment.rows("SELECT record_offset FROM ledger ORDER BY 1")]
     assert offsets == expected
     assert deployment.count("offset_gaps") == 0
+
+
+@pytest.mark.kafka
+def test_partitions_that_are_added_to_a_running_topic_are_read_from_their_first_message(
+    apache: Broker, deploy: Deploy
+) -> None:
+    deployment = deploy(apache, first_start="latest")
+    deployment.send(0, 5)
+    with deployment.worker():
+        wait_until(lambda: deployment.count("partition_offsets WHERE owner <> ''"), what="the partition's claim")
+        with administration(apache) as client:
+            client.create_partitions({deployment.topic: 6})
+        # Before the workers know of the new ones.
+        spread(deployment, range(5, 20))
+        deployment.wait_settled(15)
+    assert deployment.rows("SELECT sum(next_offset)::int AS n FROM partition_offsets") == [{"n": 20}]
+    assert deployment.count("offset_gaps") == 0
+
+
+@pytest.mark.kafka
+def test_a_topic_that_is_created_again_under_a_running_worker_is_read_from_its_beginning(
+    apache: Broker, deploy: Deploy
+) -> None:
+    deployment = deploy(apache, first_start="latest", partitions=4)
+    with deployment.worker() as worker:
+        wait_until(lambda: deployment.count("partition_offsets WHERE owner <> ''") == 4, what="the claims")
+        spread(deployment, range(8))
+        deployment.wait_settled(8)
+        create_again(deployment, partitions=2)
+        # As many as before and more, so that every old position is an offset of the new topic, too.
+        spread(deployment, range(8, 32))
+        deployment.wait_settled(32)
+        assert worker.process.poll() is None
+    scored = deployment.rows("SELECT count(*) AS n FROM interactions")
+    assert scored == [{"n": 32}]
+    gaps = deployment.rows("SELECT partition, to_offset, messages, reason FROM v_lost_offsets ORDER BY 1")
+    assert gaps == [
+        {"partition": n, "to_offset": None, "messages": None, "reason": "topic_recreated"} for n in range(4)
+    ]
+    lag = deployment.rows("SELECT partition, lag FROM v_ingest_lag ORDER BY 1")
+    assert lag == [{"partition": 0, "lag": 0}, {"partition": 1, "lag": 0}]

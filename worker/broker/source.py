@@ -26,6 +26,8 @@ QUESTION_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 3.0
 # An empty fetch holds up, at the broker, the fetch of a partition that was resumed meanwhile.
 FETCH_WAIT_MS = 200
+# A partition that is added, and a topic that is created anew, are noticed within this time and a rebalance.
+METADATA_AGE_MS = 10_000
 _METADATA_TRIES = 5
 _METADATA_WAIT_S = 0.5
 
@@ -80,6 +82,7 @@ class RecordSource:
             "heartbeat_interval_ms": min(3_000, session_timeout_ms // 4),
             "max_poll_interval_ms": max_poll_interval_ms,
             "max_poll_records": max_poll_records,
+            "metadata_max_age_ms": METADATA_AGE_MS,
             "fetch_max_wait_ms": FETCH_WAIT_MS,
             "fetch_max_bytes": fetch_max_bytes,
             "max_partition_fetch_bytes": partition_fetch_max_bytes,
@@ -95,6 +98,7 @@ class RecordSource:
         self._ownership = Ownership()
         self._positions: dict[int, int] = {}
         self._member_id = ""
+        self._topic_id: object = None
         self._reachable = True
         self._committed = threading.Event()
         self._committed.set()
@@ -122,7 +126,7 @@ class RecordSource:
         except Exception as error:
             raise self._recover(error) from error
         self._note_reachability()
-        if self._was_away():
+        if self._was_away() or self._is_another_topic():
             return []
         for place in consumer.assignment() - consumer.paused():
             self._note_position(consumer, place)
@@ -300,13 +304,24 @@ class RecordSource:
         if member is None or member.state is not MemberState.STABLE:
             return False
         before, self._member_id = self._member_id, member.member_id
+        return before not in {"", member.member_id} and self._place_again()
+
+    def _is_another_topic(self) -> bool:
+        """Whether the topic was deleted and created again since it was last looked at, while we kept partitions of it.
+
+        kafka-python reads on in the new one where it stood in the old.
+        """
+        topic_id = self._client.cluster.topic_id(self.topic) if self._client else None
+        before, self._topic_id = self._topic_id, topic_id or self._topic_id
+        return before not in {None, self._topic_id} and self._place_again()
+
+    def _place_again(self) -> bool:
+        """Hand the partitions that have a position back to the caller; whether there are any."""
         kept = self.assignment() & self._positions.keys()
-        if before in {"", member.member_id} or not kept:
-            return False
         self.pause(kept)
         self._ownership.lose(kept)
         self._ownership.gain(kept)
-        return True
+        return bool(kept)
 
     def _ours(self, partitions: Iterable[int]) -> list[TopicPartition]:
         ours = self.assignment()

@@ -13,7 +13,7 @@ import structlog
 from worker.broker.admin import Extent
 from worker.broker.errors import BrokerMisconfigured
 from worker.broker.source import RecordSource
-from worker.rules.claims import Claim, Position
+from worker.rules.claims import Claim, LostOffsets
 from worker.rules.records import Record
 from worker.rules.settlement import Advance
 from worker.runtime.telemetry import Telemetry
@@ -24,7 +24,10 @@ CLAIM_AGAIN_S = 1.0
 INSIST_SESSIONS = 1.5
 
 FirstStart = Literal["earliest", "latest"] | datetime
-"""Where a partition begins that was never read: at one of its ends, or at the first message not older than a time."""
+"""Where the partitions of a topic begin of which none was ever read: at an end, or at the first message since a time.
+
+A partition that appears later begins at its first message.
+"""
 
 log = structlog.get_logger(__name__)
 
@@ -142,7 +145,7 @@ class Placement:
     def _claim_all(self, partitions: list[int]) -> list[int]:
         extent = self._source.extent()
         firsts = self._first_offsets(extent)
-        return [partition for partition in partitions if self._claim(partition, firsts[partition], extent)]
+        return [partition for partition in partitions if self._claim(partition, firsts, extent)]
 
     def _first_offsets(self, extent: Extent) -> Mapping[int, int]:
         if self._first_start == "earliest":
@@ -151,22 +154,26 @@ class Placement:
             return extent.ends
         return {**extent.ends, **self._source.offsets_since(self._first_start)}
 
-    def _claim(self, partition: int, first_offset: int, extent: Extent) -> bool:
+    def _claim(self, partition: int, firsts: Mapping[int, int], extent: Extent) -> bool:
         claim = Claim(
             topic=self._topic,
             partition=partition,
             owner=self._owner,
             generation=self._source.generation(),
-            first_offset=first_offset,
+            first_offset=firsts[partition],
             beginning_offset=extent.beginnings[partition],
             topic_id=extent.topic_id,
             insists=self._insists(partition),
+            first_offsets=firsts,
         )
         position = self._offsets.claim(claim)
         if position is None:
             self._note_refusal(claim)
             return False
-        self._note_lost(partition, position)
+        if position.lost is not None:
+            self._note_lost(partition, position.lost, position.next_offset)
+        for vanished, lost in position.vanished.items():
+            self._note_lost(vanished, lost, None)
         self._require_known(partition, position.next_offset, extent)
         self._refusals.pop(partition, None)
         self.held[partition] = Held(position.next_offset, position.incarnation, claim.generation)
@@ -184,10 +191,8 @@ class Placement:
         self._refusals[claim.partition] = Refusal(before.since if before else now, now + CLAIM_AGAIN_S)
         self.held.pop(claim.partition, None)
 
-    def _note_lost(self, partition: int, position: Position) -> None:
-        lost = position.lost
-        if lost is None:
-            return
+    def _note_lost(self, partition: int, lost: LostOffsets, next_offset: int | None) -> None:
+        """``next_offset`` is None for a partition that is gone."""
         self._telemetry.metrics.passed_over(lost)
         log.error(
             "offsets_lost",
@@ -196,7 +201,7 @@ class Placement:
             reason=lost.reason,
             from_offset=lost.from_offset,
             to_offset=lost.to_offset,
-            next_offset=position.next_offset,
+            next_offset=next_offset,
         )
 
     def _require_known(self, partition: int, position: int, extent: Extent) -> None:

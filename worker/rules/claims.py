@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -17,10 +18,12 @@ class LossReason(StrEnum):
 class Claim:
     """A worker was given a partition by its group and wants to write it.
 
-    ``owner`` is unique to the process, ``generation`` the group's. ``first_offset`` is where a partition begins that
-    was never read, ``beginning_offset`` the first that the broker still has. ``topic_id`` changes when a topic is
-    deleted and created again; None if the broker tells none. ``insists`` takes the partition also from an owner of a
-    later generation, as there is when a consumer group begins anew.
+    ``owner`` is unique to the process, ``generation`` the group's. ``first_offset`` is where the partition begins if
+    nothing of its topic was ever claimed, and ``first_offsets`` says the same of every partition that the topic has,
+    this one among them; empty if they are not known. ``beginning_offset`` is the first that the broker still has: there
+    a partition begins that appears later. ``topic_id`` changes when a topic is deleted and created again; None if the
+    broker tells none. ``insists`` takes the partition also from an owner of a later generation, as there is when a
+    consumer group begins anew.
     """
 
     topic: str
@@ -31,21 +34,30 @@ class Claim:
     beginning_offset: int
     topic_id: str | None = None
     insists: bool = False
+    first_offsets: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class LostOffsets:
-    """The offsets from ``from_offset`` up to but not including ``to_offset`` were not read and cannot be any more."""
+    """The offsets from ``from_offset`` up to but not including ``to_offset`` were not read and cannot be any more.
+
+    None: how far they went is not known, since the topic is gone.
+    """
 
     from_offset: int
-    to_offset: int
+    to_offset: int | None
     reason: LossReason
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a claimed partition goes on, in which incarnation of its topic, and what was skipped just now."""
+    """Where a claimed partition goes on, in which incarnation of its topic, and what was skipped just now.
+
+    ``vanished`` are the partitions that went with the topic's last incarnation, as was found just now, each with what
+    was lost with it.
+    """
 
     next_offset: int
     incarnation: int = 0
     lost: LostOffsets | None = None
+    vanished: Mapping[int, LostOffsets] = field(default_factory=dict)

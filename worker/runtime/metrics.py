@@ -162,7 +162,7 @@ class Metrics:
         )
         self._lost_messages = Counter(
             "gasp_lost_messages_total",
-            "Messages in these ranges; offsets that never held a message count, too.",
+            "Messages in these ranges, where it is known; offsets that never held a message count, too.",
             ("reason",),
             registry=self._registry,
         )
@@ -303,9 +303,10 @@ class Metrics:
         self._retries.labels(action).inc()
 
     def passed_over(self, lost: LostOffsets) -> None:
-        """A partition goes on behind these offsets."""
+        """These offsets will never be read. How many messages there were in a topic that is gone is not known."""
         self._lost_ranges.labels(lost.reason).inc()
-        self._lost_messages.labels(lost.reason).inc(lost.to_offset - lost.from_offset)
+        if lost.to_offset is not None:
+            self._lost_messages.labels(lost.reason).inc(lost.to_offset - lost.from_offset)
 
     def out_of_memory(self, step: MemoryStep) -> None:
         """Scoring ran out of memory, and this was done."""

@@ -7,8 +7,8 @@ that has lost its partition without knowing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 
@@ -21,8 +21,10 @@ from worker.store.repository import Repository, reads, writes
 from worker.store.tables import offset_gaps, partition_offsets
 
 PartitionKey = tuple[str, int]
-Stored = Row[int, int, int, str | None, str, int | None]
-"""Next offset, incarnation, generation, topic id, owner and end offset of a partition."""
+Stored = Row[int, int, int, str | None, str, int | None, datetime | None]
+"""Next offset, incarnation, generation, topic id, owner, end offset and time of vanishing of a partition."""
+Rows = Sequence[Row[int, int, str | None]]
+"""Partition, incarnation and topic id of what a topic has in the database."""
 
 _offsets = partition_offsets.c
 
@@ -57,7 +59,7 @@ class Offsets(Repository):
 
     @reads
     def statuses(self, connection: Connection) -> tuple[PartitionStatus, ...]:
-        """Every partition that has begun, by topic and number."""
+        """Every partition that has begun and is still there, by topic and number."""
         names = (
             "topic",
             "partition",
@@ -68,7 +70,8 @@ class Offsets(Repository):
             "last_broker_time",
             "updated_at",
         )
-        found = select(*(partition_offsets.c[name] for name in names)).order_by("topic", "partition")
+        known = select(*(partition_offsets.c[name] for name in names)).where(_offsets.vanished_at.is_(None))
+        found = known.order_by("topic", "partition")
         return tuple(PartitionStatus(**row._asdict()) for row in connection.execute(found))
 
     @writes
@@ -77,12 +80,13 @@ class Offsets(Repository):
 
         Messages that are gone are skipped and entered as lost.
         """
-        stored = _locked_row(connection, claim)
+        known = _rows(connection, claim.topic)
+        stored = _locked_row(connection, claim, known)
         if stored.generation > claim.generation and stored.owner != claim.owner and not claim.insists:
             return None
-        position = _position(stored, claim)
+        position = _position(stored, claim, known)
         if position.lost is not None:
-            _enter_lost(connection, claim, stored.incarnation, position.lost)
+            _enter_lost(connection, claim, claim.partition, stored.incarnation, position.lost)
         taken = update(partition_offsets).where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
         connection.execute(
             taken.values(
@@ -93,9 +97,10 @@ class Offsets(Repository):
                 generation=claim.generation,
                 end_offset=stored.end_offset if position.incarnation == stored.incarnation else None,
                 updated_at=func.now(),
+                vanished_at=None,
             )
         )
-        return position
+        return replace(position, vanished=_enter_vanished(connection, claim))
 
 
 def advance_all(
@@ -114,10 +119,15 @@ def advance_all(
     return fenced
 
 
-def _locked_row(connection: Connection, claim: Claim) -> Stored:
+def _rows(connection: Connection, topic: str) -> Rows:
+    found = select(_offsets.partition, _offsets.incarnation, _offsets.topic_id).where(_offsets.topic == topic)
+    return connection.execute(found).all()
+
+
+def _locked_row(connection: Connection, claim: Claim, known: Rows) -> Stored:
     """The partition's row, which begins now if it never did, kept from everyone else until the transaction ends."""
-    begun = {"topic": claim.topic, "partition": claim.partition, "next_offset": claim.first_offset}
-    connection.execute(postgresql.insert(partition_offsets).values(**begun).on_conflict_do_nothing())
+    if claim.partition not in {row.partition for row in known}:
+        _begin(connection, claim, known)
     found = (
         select(
             _offsets.next_offset,
@@ -126,6 +136,7 @@ def _locked_row(connection: Connection, claim: Claim) -> Stored:
             _offsets.topic_id,
             _offsets.owner,
             _offsets.end_offset,
+            _offsets.vanished_at,
         )
         .where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
         .with_for_update()
@@ -133,23 +144,84 @@ def _locked_row(connection: Connection, claim: Claim) -> Stored:
     return connection.execute(found).one()
 
 
-def _position(stored: Stored, claim: Claim) -> Position:
+def _begin(connection: Connection, claim: Claim, known: Rows) -> None:
+    """Enter a partition that has no row.
+
+    Who is the first on a topic begins all partitions that it has, so that one without a row is known to be new: it
+    begins at its first message, whatever the first start was to be. The lowest partition decides who is the first; a
+    second one waits for its row and finds it there.
+    """
+    firsts = claim.first_offsets or {claim.partition: claim.first_offset}
+    lowest = min(firsts)
+    if not known and _insert_new(connection, claim, {lowest: firsts[lowest]}, 0):
+        others = {partition: offset for partition, offset in firsts.items() if partition != lowest}
+        _insert_new(connection, claim, others, 0)
+        return
+    known = known or _rows(connection, claim.topic)
+    _insert_new(connection, claim, {claim.partition: claim.beginning_offset}, _incarnation(claim, known))
+
+
+def _insert_new(connection: Connection, claim: Claim, offsets: Mapping[int, int], incarnation: int) -> bool:
+    """Enter those of the partitions that have no row; whether there was one."""
+    if not offsets:
+        return False
+    same = {"topic": claim.topic, "topic_id": claim.topic_id, "incarnation": incarnation}
+    begun = [{**same, "partition": partition, "next_offset": offset} for partition, offset in sorted(offsets.items())]
+    entered = postgresql.insert(partition_offsets).values(begun).on_conflict_do_nothing()
+    return bool(connection.execute(entered.returning(_offsets.partition)).all())
+
+
+def _incarnation(claim: Claim, known: Rows) -> int:
+    """The number of the topic that the claim speaks of, among what there is of its name: the next one if it is new."""
+    same = [
+        row.incarnation for row in known if row.topic_id == claim.topic_id or None in {row.topic_id, claim.topic_id}
+    ]
+    return max(same) if same else max((row.incarnation for row in known), default=-1) + 1
+
+
+def _position(stored: Stored, claim: Claim, known: Rows) -> Position:
     if claim.topic_id is not None and stored.topic_id not in {None, claim.topic_id}:
-        unread = LostOffsets(
-            stored.next_offset, max(stored.next_offset, stored.end_offset or 0), LossReason.TOPIC_RECREATED
-        )
-        return Position(claim.first_offset, stored.incarnation + 1, unread)
+        # What went with a partition that vanished was entered then.
+        unread = LostOffsets(stored.next_offset, None, LossReason.TOPIC_RECREATED) if not stored.vanished_at else None
+        # Workers of release 0.1.0 count for each partition alone.
+        incarnation = max(_incarnation(claim, known), stored.incarnation + 1)
+        return Position(claim.beginning_offset, incarnation, unread)
     if stored.next_offset < claim.beginning_offset:
         unread = LostOffsets(stored.next_offset, claim.beginning_offset, LossReason.RETENTION)
         return Position(claim.beginning_offset, stored.incarnation, unread)
     return Position(stored.next_offset, stored.incarnation)
 
 
-def _enter_lost(connection: Connection, claim: Claim, incarnation: int, lost: LostOffsets) -> None:
+def _enter_vanished(connection: Connection, claim: Claim) -> dict[int, LostOffsets]:
+    """Note the partitions that an earlier topic of this name had and this one has not; return what was lost with them.
+
+    A topic never loses single partitions.
+    """
+    if claim.topic_id is None or not claim.first_offsets:
+        return {}
+    gone = (
+        update(partition_offsets)
+        .where(
+            _offsets.topic == claim.topic,
+            _offsets.partition.not_in(claim.first_offsets),
+            _offsets.topic_id != claim.topic_id,
+            _offsets.vanished_at.is_(None),
+        )
+        .values(vanished_at=func.now())
+        .returning(_offsets.partition, _offsets.incarnation, _offsets.next_offset)
+    )
+    vanished = {}
+    for row in connection.execute(gone).all():
+        vanished[row.partition] = LostOffsets(row.next_offset, None, LossReason.TOPIC_RECREATED)
+        _enter_lost(connection, claim, row.partition, row.incarnation, vanished[row.partition])
+    return vanished
+
+
+def _enter_lost(connection: Connection, claim: Claim, partition: int, incarnation: int, lost: LostOffsets) -> None:
     connection.execute(
         insert(offset_gaps).values(
             topic=claim.topic,
-            partition=claim.partition,
+            partition=partition,
             incarnation=incarnation,
             from_offset=lost.from_offset,
             to_offset=lost.to_offset,

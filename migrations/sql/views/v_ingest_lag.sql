@@ -1,4 +1,5 @@
--- The end offset is the one seen at the last write, so the lag of a partition nobody works on is a lower bound.
+-- The end offset is the one seen at the last write, so the lag of a partition nobody works on is a lower bound. Partitions
+-- that went with a topic that was deleted are not here; what was lost with them is in v_lost_offsets.
 CREATE OR REPLACE VIEW v_ingest_lag AS
 SELECT
     updated_at AS time,
@@ -11,4 +12,5 @@ SELECT
     extract(epoch FROM now() - updated_at)::double precision AS seconds_since_update,
     owner,
     generation
-FROM partition_offsets;
+FROM partition_offsets
+WHERE vanished_at IS NULL;

@@ -39,6 +39,7 @@ partition_offsets = Table(
     Column("updated_at", TIME, nullable=False, server_default=func.now()),
     Column("incarnation", Integer, nullable=False, server_default="0"),
     Column("topic_id", Text),
+    Column("vanished_at", TIME),
     PrimaryKeyConstraint("topic", "partition"),
 )
 
@@ -50,7 +51,7 @@ offset_gaps = Table(
     Column("partition", Integer, nullable=False),
     Column("incarnation", Integer, nullable=False),
     Column("from_offset", BigInteger, nullable=False),
-    Column("to_offset", BigInteger, nullable=False),
+    Column("to_offset", BigInteger),
     Column("reason", Text, nullable=False),
     Column("owner", Text, nullable=False),
     Column("noticed_at", TIME, nullable=False, server_default=func.now()),
