@@ -15,7 +15,12 @@ import torch
 from torch import Tensor
 
 from gasp_core.errors import ModelUnsupported
-from gasp_core.model import SURROGATE, commit, device_of, fingerprint, load_error, load_tokenizer, quiet
+from gasp_core.fingerprint import fingerprint
+from gasp_core.loading import named_faults, require_whole
+from gasp_core.model import commit, device_of, quiet
+from gasp_core.tokenizer import SURROGATE, load_tokenizer
+
+KIND = "a sequence classifier"
 
 # Such models are trained on short premises; what is longer is read in windows that overlap.
 WINDOW_TOKENS = 512
@@ -93,15 +98,15 @@ def load_entailment_model(name: str, *, device: str = "auto", revision: str | No
     configuration do not say which of them means that the premise supports the hypothesis.
     """
     place = device_of(name, device)
-    with quiet():
-        tokenizer = load_tokenizer(name, revision)
+    with quiet(), named_faults(name, KIND):
+        tokenizer = load_tokenizer(name, revision, KIND)
         network = _load_classifier(name, revision).to(place).eval()
     if tokenizer.pad_token_id is None:
         raise ModelUnsupported(name, "its tokenizer has no padding token; choose a cross-encoder or an NLI model")
     folder = Path(name)
     return EntailmentModel(
         name=folder.name if folder.is_dir() else name,
-        revision=fingerprint(folder) if folder.is_dir() else commit(network),
+        revision=fingerprint(folder, network.config, tokenizer) if folder.is_dir() else commit(network),
         device=place,
         window=_window(network.config, tokenizer),
         support=support_index(name, network.config.id2label),
@@ -129,20 +134,17 @@ def support_index(name: str, labels: dict[int, str]) -> int:
 def _load_classifier(name: str, revision: str | None) -> Any:  # noqa: ANN401 - transformers' own dynamic type
     from transformers import AutoModelForSequenceClassification  # seconds to import, which --help need not wait for
 
-    try:
-        network, told = AutoModelForSequenceClassification.from_pretrained(
-            name,
-            revision=revision,
-            dtype=torch.float32,
-            use_safetensors=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-        )
-    except (OSError, ValueError) as error:
-        raise load_error(name, error, "a sequence classifier") from error
-    if told["missing_keys"]:
-        # transformers would fill them with random numbers.
-        raise ModelUnsupported(name, "it lacks weights of a sequence classifier; choose one that was trained as such")
+    network, told = AutoModelForSequenceClassification.from_pretrained(
+        name,
+        revision=revision,
+        dtype=torch.float32,
+        use_safetensors=True,
+        trust_remote_code=False,
+        output_loading_info=True,
+        # Refused below, by name.
+        ignore_mismatched_sizes=True,
+    )
+    require_whole(name, told, KIND)
     return network
 
 

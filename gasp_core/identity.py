@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class ScorerIdentity:
     """What produced a score. Thresholds belong to one identity and never apply to another.
 
-    ``revision`` names the exact weights, ``template`` and ``method`` the versions of the prompt and of the
-    computation (segmentation, passes, aggregation).
+    ``revision`` names the exact model: weights, settings, tokenizer. ``template`` is the version of the prompt, and
+    ``method`` of the computation (segmentation, passes, aggregation), with limits on what is read and the detector.
     """
 
     model: str
@@ -22,8 +22,13 @@ class ScorerIdentity:
 
     @property
     def label(self) -> str:
-        """A short name for people, such as ``SmolLM2-135M-Instruct@1a2b3c4d float32 plain-1 gasp-2``."""
+        """A short name for people, such as ``SmolLM2-135M-Instruct@1a2b3c4d float32 plain-1 gasp-3``."""
         return f"{self.model}@{self.revision[:8]} {self.dtype} {self.template} {self.method}"
+
+    @property
+    def computation(self) -> ScorerIdentity:
+        """The same whatever its limits: these say how much of an exchange is read, and nothing of how."""
+        return replace(self, method=self.method.split()[0])
 
 
 def listed(scorers: Iterable[ScorerIdentity]) -> str:

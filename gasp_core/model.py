@@ -5,9 +5,7 @@ Loads safetensors weights only and runs no code that comes with a model.
 
 from __future__ import annotations
 
-import hashlib
 import io
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
@@ -17,15 +15,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gasp_core.errors import ModelNotFound, ModelUnsupported
+from gasp_core.errors import ModelUnsupported
+from gasp_core.fingerprint import fingerprint
+from gasp_core.loading import named_faults, require_nothing_beside, require_whole
+from gasp_core.tokenizer import SURROGATE, control_tokens, load_tokenizer
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
-SURROGATE = re.compile("[\ud800-\udfff]")
-"""What no tokenizer knows."""
-
 # Models without a stated window (state-space models, ALiBi) are read up to here.
 UNSTATED_WINDOW_TOKENS = 32_768
+
+# Read once when a model is loaded: whether its numbers are numbers shows on a text as it will read them.
+PROBE_TEXT = "The museum opens at nine and closes at six. Tickets cost 12 euros; children under ten pay nothing."
 
 # A model whose own logits differ from ours by more than this has a head that we do not know.
 HEAD_TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.5, torch.float16: 0.1}
@@ -52,7 +53,7 @@ class LanguageModel:
     tokenizer: Any
 
     def encode(self, text: str) -> Encoding:
-        """Tokenise without special tokens."""
+        """Tokenise as text: without special tokens, and with none read out of it."""
         # The backend is called directly: the wrapper warns about long texts, which are our daily bread. It knows no
         # lone surrogates; each is one character, so that offsets stay right.
         encoded = self.tokenizer.backend_tokenizer.encode(SURROGATE.sub("\ufffd", text), add_special_tokens=False)
@@ -97,19 +98,23 @@ def load_model(name: str, *, device: str = "auto", dtype: str = "auto", revision
     """
     place = device_of(name, device)
     kind = _dtype(name, dtype, place)
-    with quiet():
+    with quiet(), named_faults(name):
         tokenizer = load_tokenizer(name, revision)
         network = _load_network(name, revision, kind).to(place).eval()
-    model = LanguageModel(
-        name=Path(name).name if Path(name).is_dir() else name,
-        revision=fingerprint(Path(name)) if Path(name).is_dir() else commit(network),
-        dtype=str(kind).removeprefix("torch."),
-        device=place,
-        window=_window(network.config),
-        network=network,
-        tokenizer=tokenizer,
-    )
-    _check_head(model)
+        folder = Path(name)
+        model = LanguageModel(
+            name=folder.name if folder.is_dir() else name,
+            revision=fingerprint(folder, network.config, tokenizer) if folder.is_dir() else commit(network),
+            dtype=str(kind).removeprefix("torch."),
+            device=place,
+            window=_window(network.config),
+            network=network,
+            tokenizer=tokenizer,
+        )
+        _check_rows(model)
+        _check_weights(model)
+        _check_head(model)
+        _check_text(model)
     return model
 
 
@@ -166,44 +171,23 @@ def _dtype(name: str, dtype: str, place: torch.device) -> torch.dtype:
     return DTYPES[dtype]
 
 
-def load_tokenizer(name: str, revision: str | None) -> Any:  # noqa: ANN401 - transformers' own dynamic type
-    """The fast tokenizer of a model. Raises ModelNotFound, and ModelUnsupported if it has none."""
-    from transformers import AutoTokenizer  # here and below: seconds to import, which --help need not wait for
+def _load_network(name: str, revision: str | None, kind: torch.dtype) -> Any:  # noqa: ANN401 - transformers' own
+    from transformers import AutoModelForCausalLM  # seconds to import, which --help need not wait for
 
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=False)
-    except (OSError, ValueError) as error:
-        raise load_error(name, error) from error
-    if not tokenizer.is_fast:
-        raise ModelUnsupported(name, "its tokenizer gives no character offsets; choose a model with a fast tokenizer")
-    return tokenizer
-
-
-def _load_network(name: str, revision: str | None, kind: torch.dtype) -> Any:  # noqa: ANN401 - as above
-    from transformers import AutoModelForCausalLM
-
-    try:
-        return AutoModelForCausalLM.from_pretrained(
-            name, revision=revision, dtype=kind, use_safetensors=True, trust_remote_code=False
-        )
-    except (OSError, ValueError) as error:
-        raise load_error(name, error) from error
-
-
-def load_error(name: str, error: Exception, kind: str = "a causal language model") -> ModelNotFound | ModelUnsupported:
-    """What to raise for an error of transformers: what is wrong with the model of that name, and what to do."""
-    folder = Path(name)
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            return ModelNotFound(name, "the folder holds no config.json; give the folder that holds the model's files")
-        if not any(folder.glob("*.safetensors")):
-            return ModelUnsupported(name, "the folder holds no .safetensors weights; no other format is loaded")
-        return ModelUnsupported(name, f"cannot be loaded as {kind} ({type(error).__name__})")
-    if isinstance(error, OSError):
-        return ModelNotFound(
-            name, "no such folder, and no such model in the local cache or the hub (or it has no safetensors weights)"
-        )
-    return ModelUnsupported(name, f"cannot be loaded as {kind} ({type(error).__name__})")
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
+        name,
+        revision=revision,
+        dtype=kind,
+        use_safetensors=True,
+        trust_remote_code=False,
+        output_loading_info=True,
+        # Refused below, by name.
+        ignore_mismatched_sizes=True,
+    )
+    network, told = loaded
+    require_whole(name, told)
+    require_nothing_beside(name, told)
+    return network
 
 
 def _window(config: Any) -> int:  # noqa: ANN401 - as above
@@ -223,39 +207,64 @@ def _transform(logits: Tensor, config: Any) -> Tensor:  # noqa: ANN401 - as abov
     return logits
 
 
+def _check_rows(model: LanguageModel) -> None:
+    """Refuse a model without a row for a token that a text may have: a device would stop at it amid the work.
+
+    Control tokens are in no text, and some families' tokenizers have one more than their weights.
+    """
+    rows = min(model.vocabulary, int(model.network.get_input_embeddings().weight.shape[0]))
+    control = control_tokens(model.tokenizer.backend_tokenizer)
+    in_texts = (number for token, number in model.tokenizer.get_vocab().items() if token not in control)
+    largest = max((*in_texts, *model.beginning()), default=0)
+    if largest >= rows:
+        raise ModelUnsupported(
+            model.name,
+            f"its tokenizer has ids up to {largest} and its weights only {rows} rows for them; take the tokenizer that"
+            " belongs to these weights",
+        )
+
+
+@torch.inference_mode()
+def _check_weights(model: LanguageModel) -> None:
+    """Refuse weights that are not numbers, or too large to be one in this dtype."""
+    for key, weight in model.network.named_parameters():
+        # 8-bit numbers cannot be compared, and have no infinity in most forms.
+        known = weight.is_floating_point() and torch.finfo(weight.dtype).bits >= 16
+        if known and weight.numel() and not all(bound.isfinite() for bound in torch.aminmax(weight)):
+            raise ModelUnsupported(
+                model.name, f"its weight {key} is not finite in {model.dtype}; choose another dtype, or take it again"
+            )
+
+
 @torch.inference_mode()
 def _check_head(model: LanguageModel) -> None:
     """Refuse a model whose logits are not what we compute from its hidden states."""
     ids = torch.arange(3, 9, device=model.device)[None]
     own = model.network(input_ids=ids, use_cache=False).logits[0].float()
     ours = model.logits(model.hidden(ids)[0]).float()
+    if not own.isfinite().all():
+        raise _not_finite(model)
     if own.shape != ours.shape or (own - ours).abs().max() > HEAD_TOLERANCE[DTYPES[model.dtype]]:
         raise ModelUnsupported(model.name, "its logits are not a known function of its hidden states; choose another")
+
+
+@torch.inference_mode()
+def _check_text(model: LanguageModel) -> None:
+    """Refuse a model that computes no finite numbers from an ordinary text."""
+    ids = torch.tensor([[*model.beginning(), *model.encode(PROBE_TEXT).ids]], device=model.device)
+    if not model.logits(model.hidden(ids)[0]).isfinite().all():
+        raise _not_finite(model)
+
+
+def _not_finite(model: LanguageModel) -> ModelUnsupported:
+    return ModelUnsupported(
+        model.name, f"it computes infinities or no numbers in {model.dtype}; choose another dtype, or another model"
+    )
 
 
 def commit(network: Any) -> str:  # noqa: ANN401 - as above
     """The revision at which a model was taken from the hub."""
     return str(getattr(network.config, "_commit_hash", None) or "unknown")
-
-
-def fingerprint(folder: Path) -> str:
-    """Name the weights in a local folder: a hash of its small files and of samples of its tensors.
-
-    Samples, because reading 15 GB at every start would cost more than it tells; a fine-tuned model differs in
-    nearly every block.
-    """
-    digest = hashlib.sha256()
-    for name in ("config.json", "tokenizer.json"):
-        if (folder / name).is_file():
-            digest.update((folder / name).read_bytes())
-    for path in sorted(folder.glob("*.safetensors")):
-        size = path.stat().st_size
-        digest.update(f"{path.name}:{size}".encode())
-        with path.open("rb") as file:
-            for step in range(64):
-                file.seek(size * step // 64)
-                digest.update(file.read(65_536))
-    return digest.hexdigest()
 
 
 @contextmanager

@@ -30,12 +30,25 @@ def each_group(groups: Sequence[int]) -> list[tuple[int, ...]]:
     return [(group,) for group in groups]
 
 
+# Retrieved contexts are not longer; what is beyond costs time that nobody waits for.
+MAX_CONTEXT_TOKENS = 131_072
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Upper bounds in tokens on what is read; None leaves only the model's window."""
 
-    max_context_tokens: int | None = None
+    max_context_tokens: int | None = MAX_CONTEXT_TOKENS
     max_answer_tokens: int | None = None
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What the identity of a scorer under these limits says of them; nothing of the usual ones."""
+        context, answer = self.max_context_tokens, self.max_answer_tokens
+        return (
+            *([] if context == MAX_CONTEXT_TOKENS else [f"context-{context or 'all'}"]),
+            *([] if answer is None else [f"answer-{answer}"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,9 @@ from gasp_core.text.skips import answer_skip, of_its_sentences, skip_for
 from gasp_core.tokens import AnswerTokens, WindowScores, answer_tokens, no_tokens
 
 # Raised whenever segmentation, passes or aggregation change what a score means.
-METHOD_VERSION = "gasp-2"
+METHOD_VERSION = "gasp-3"
 MASKED_METHOD_VERSION = f"{METHOD_VERSION}-masked"
+MAX_CHUNKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class GroundingScorer:
         *,
         template: PromptTemplate = PLAIN,
         limits: Limits = Limits(),  # noqa: B008 - frozen
-        max_chunks: int = 5,
+        max_chunks: int = MAX_CHUNKS,
         masked: bool = False,
         passes: Passes | None = None,
     ) -> None:
@@ -84,13 +85,15 @@ class GroundingScorer:
 
     @property
     def identity(self) -> ScorerIdentity:
-        """Everything that the scores depend on."""
+        """Everything that the scores depend on; limits and chunks are named where they are not the usual ones."""
+        version = MASKED_METHOD_VERSION if self._masked else METHOD_VERSION
+        chunks = () if self._max_chunks == MAX_CHUNKS else (f"chunks-{self._max_chunks}",)
         return ScorerIdentity(
             model=self._model.name,
             revision=self._model.revision,
             dtype=self._model.dtype,
             template=self._template.name,
-            method=MASKED_METHOD_VERSION if self._masked else METHOD_VERSION,
+            method=" ".join([version, *self._limits.marks, *chunks]),
         )
 
     def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:

@@ -33,7 +33,8 @@ def save_classifier(folder: Path, labels: Sequence[str], *, tokens: int | None =
         special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
     )
     wrap: Any = PreTrainedTokenizerFast
-    wrapped = wrap(tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", model_max_length=tokens)
+    signs = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    wrapped = wrap(tokenizer_object=tokenizer, model_max_length=tokens, **signs)
     torch.manual_seed(5)
     config: Any = BertConfig(
         vocab_size=len(vocabulary),

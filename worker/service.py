@@ -107,7 +107,8 @@ def run_service(
             stop.wait()
             return True
         scorer = (load or load_scorer)(settings)
-        detector = choose_detector(settings.detector, scorer.identity)
+        newest = start.call(lambda: store.scorers.newest_method(scorer.identity.model), name="newest")
+        detector = choose_detector(settings.detector, scorer.identity, newest)
         identity = detector.judging(scorer.identity)
         first = detector.require_bounds()
         scorer_id = start.call(lambda: register(store.scorers, store.thresholds, identity, first), name="register")

@@ -130,8 +130,8 @@ class Detector:
             raise DetectorError(self.name, f"{self.name} has to learn before it scores; `gasp eval` measures it")
 
     def admits(self, scorer: ScorerIdentity) -> bool:
-        """Whether it may read what that scorer says: coefficients were learned from the scores of some."""
-        return self.fitted_to is None or scorer in self.fitted_to()
+        """Whether it may read what that scorer says, under any limits: coefficients were learned from some's scores."""
+        return self.fitted_to is None or scorer.computation in self.fitted_to()
 
     def require_admission(self, scorer: ScorerIdentity) -> None:
         """Raise ModelUnsupported if it does not admit the scorer."""

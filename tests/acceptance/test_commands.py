@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,3 +87,23 @@ def test_a_wrong_setting_stops_the_start_and_is_named(tansu: Broker, deploy: Dep
         2,
         ["gasp-worker", " GASP_BATCH_MESSAGES"],
     )
+
+
+def test_auto_does_not_change_the_detector_of_a_database_in_silence(tansu: Broker, deploy: Deploy) -> None:
+    judged = deploy(tansu, detector="jsd")
+    judged.send(0, 2)
+    with judged.worker() as worker:
+        judged.wait_settled(2)
+        worker.end(signal.SIGTERM)
+    done = deploy(tansu).run("run")
+    assert done.returncode == 2
+    assert "GASP_DETECTOR: auto would now judge by gap" in done.stderr.splitlines()[-1]
+    assert "by jsd: set GASP_DETECTOR=jsd" in done.stderr.splitlines()[-1]
+    checked = deploy(tansu).run("check")
+    assert checked.returncode == 1
+    assert "FAIL model: GASP_DETECTOR: auto would now judge by gap" in checked.stdout
+    # Once said, it is done.
+    chosen = deploy(tansu, detector="gap")
+    chosen.send(0, 1)
+    with chosen.worker():
+        chosen.wait_settled(3)

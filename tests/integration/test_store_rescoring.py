@@ -13,6 +13,7 @@ import psycopg
 
 from gasp_core.grounding import Passage
 from tests.integration.store_examples import (
+    IDENTITY,
     OCCURRED_AT,
     OTHER_IDENTITY,
     advance,
@@ -352,6 +353,18 @@ def test_the_scorers_are_known_by_label_and_time(store: Store) -> None:
         "tiny@01234567 bfloat16 plain-1 gasp-1",
     ]
     assert all(scorer.registered_at.tzinfo for scorer in store.scorers.known())
+
+
+def test_the_newest_verdict_of_a_model_says_by_what_it_judged(store: Store) -> None:
+    scorer_id, threshold = prepared(store)
+    jsd = replace(IDENTITY, revision="another", method="gasp-1 jsd")
+    assert store.scorers.newest_method("tiny") is None
+    store.settlements.settle(scorer_id, [scored(0, "id-0", OLD_GAPS, threshold)], [advance(0, 1)])
+    jsd_id, its_threshold = prepared(store, jsd, partitions=0)
+    assert store.scorers.newest_method("tiny") == "gasp-1"
+    store.settlements.settle(jsd_id, [scored(1, "id-1", OLD_GAPS, its_threshold)], [advance(1, 2)])
+    assert store.scorers.newest_method("tiny") == "gasp-1 jsd"
+    assert store.scorers.newest_method("other") is None
 
 
 def _together(*works: Callable[[], Any]) -> list[Any]:

@@ -196,6 +196,7 @@ READS = {
     "sampling.traffic",
     "scorers.at_work",
     "scorers.known",
+    "scorers.newest_method",
     "scorers.newest_of",
     "sentences.rows",
     "server.ping",

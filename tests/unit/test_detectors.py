@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from gasp_core.detectors.detector import Bounds
+from gasp_core.detectors.detector import Bounds, Detector
 from gasp_core.detectors.fused import FUSED
 from gasp_core.detectors.fused_model import shipped_fused
 from gasp_core.detectors.leave_one_out import MAX_DROP
@@ -20,7 +20,7 @@ from worker.errors import SettingsError
 from worker.settings.detectors import DetectorChoice, choose_detector
 
 KNOWN = shipped_fused().scorers[0]
-OTHER = ScorerIdentity("Other-7B", "0123456789abcdef", "bfloat16", "plain-1", "gasp-2")
+OTHER = ScorerIdentity("Other-7B", "0123456789abcdef", "bfloat16", "plain-1", "gasp-3")
 STORED = {name: detector for name, detector in DETECTORS.items() if detector.version is not None}
 
 
@@ -30,14 +30,12 @@ STORED = {name: detector for name, detector in DETECTORS.items() if detector.ver
 @pytest.mark.parametrize(
     ("name", "method", "label"),
     [
-        ("gap", "gasp-2", "Other-7B@01234567 bfloat16 plain-1 gasp-2"),
-        ("jsd", "gasp-2 jsd", "Other-7B@01234567 bfloat16 plain-1 gasp-2 jsd"),
-        ("fused", "gasp-2 fused-1", "Other-7B@01234567 bfloat16 plain-1 gasp-2 fused-1"),
+        ("gap", "gasp-3", "Other-7B@01234567 bfloat16 plain-1 gasp-3"),
+        ("jsd", "gasp-3 jsd", "Other-7B@01234567 bfloat16 plain-1 gasp-3 jsd"),
+        ("fused", "gasp-3 fused-1", "Other-7B@01234567 bfloat16 plain-1 gasp-3 fused-1"),
     ],
 )
-def test_the_identity_that_scores_are_stored_under_is_that_of_the_first_release(
-    name: str, method: str, label: str
-) -> None:
+def test_the_identity_that_scores_are_stored_under_is_that_of_this_release(name: str, method: str, label: str) -> None:
     identity = DETECTORS[name].judging(OTHER)
     assert identity == ScorerIdentity("Other-7B", "0123456789abcdef", "bfloat16", "plain-1", method)
     assert identity.label == label
@@ -45,10 +43,10 @@ def test_the_identity_that_scores_are_stored_under_is_that_of_the_first_release(
 
 def test_the_scorers_that_fused_reads_are_those_that_it_was_fitted_to() -> None:
     assert [one.label for one in shipped_fused().scorers] == [
-        "SmolLM2-135M-Instruct@aaaec003 bfloat16 plain-1 gasp-2",
-        "SmolLM2-135M-Instruct@aaaec003 bfloat16 plain-1 gasp-2-masked",
-        "SmolLM2-135M-Instruct@aaaec003 float32 plain-1 gasp-2",
-        "SmolLM2-135M-Instruct@aaaec003 float32 plain-1 gasp-2-masked",
+        "SmolLM2-135M-Instruct@e7a89421 bfloat16 plain-1 gasp-3",
+        "SmolLM2-135M-Instruct@e7a89421 bfloat16 plain-1 gasp-3-masked",
+        "SmolLM2-135M-Instruct@e7a89421 float32 plain-1 gasp-3",
+        "SmolLM2-135M-Instruct@e7a89421 float32 plain-1 gasp-3-masked",
     ]
 
 
@@ -110,6 +108,46 @@ def test_what_was_asked_for_is_taken() -> None:
 def test_fused_is_refused_for_another_scorer_with_what_to_do() -> None:
     with pytest.raises(SettingsError, match=r"^GASP_DETECTOR: .*SmolLM2.*; gap and jsd take any model$"):
         choose_detector("fused", OTHER)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "newest", "found"),
+    [
+        (KNOWN, None, FUSED),
+        (OTHER, None, GAP),
+        # Another release, and other limits, are no other detector.
+        (KNOWN, "gasp-2 fused-1", FUSED),
+        (KNOWN, "gasp-3 context-64 fused-9", FUSED),
+        (OTHER, "gasp-2", GAP),
+        (OTHER, "gasp-2-masked", GAP),
+        (OTHER, "gasp-3 context-64 answer-12", GAP),
+    ],
+)
+def test_auto_goes_on_with_the_detector_of_the_newest_verdict(
+    scorer: ScorerIdentity, newest: str | None, found: Detector
+) -> None:
+    assert choose_detector("auto", scorer, newest) is found
+
+
+@pytest.mark.parametrize(
+    ("scorer", "newest", "said"),
+    [
+        (
+            OTHER,
+            "gasp-2 fused-1",
+            r"would now judge by gap, .* Other-7B .* by fused: .* SmolLM2-135M.*GASP_DETECTOR=gap",
+        ),
+        (OTHER, "gasp-3 jsd", r"would now judge by gap, .* by jsd: set GASP_DETECTOR=jsd .*, or set GASP_DETECTOR=gap"),
+        (KNOWN, "gasp-3", r"would now judge by fused, .* by gap: set GASP_DETECTOR=gap .*, or set GASP_DETECTOR=fused"),
+        (KNOWN, "gasp-3 context-64", "would now judge by fused"),
+    ],
+)
+def test_auto_never_changes_the_detector_of_a_database_in_silence(
+    scorer: ScorerIdentity, newest: str, said: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"^GASP_DETECTOR: auto {said}"):
+        choose_detector("auto", scorer, newest)
+    assert choose_detector("gap", scorer, newest) is GAP
 
 
 def test_the_setting_offers_every_detector_that_can_be_stored_and_cut() -> None:

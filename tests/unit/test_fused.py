@@ -25,7 +25,7 @@ from gasp_core.text.sentences import split_answer
 
 ANSWER = "The museum opens at nine. It belongs to Duke Belmora. Yes. The museum opens at nine."
 EXCHANGE = Exchange("When?", (Passage("1", "The museum opens at nine."),), ANSWER)
-OTHER = ScorerIdentity(model="other", revision="1", dtype="float32", template="plain-1", method="gasp-2")
+OTHER = ScorerIdentity(model="other", revision="1", dtype="float32", template="plain-1", method="gasp-3")
 
 
 def grounding(gaps: tuple[float | None, ...] = (2.0, 0.0, None, 2.0)) -> AnswerGrounding:

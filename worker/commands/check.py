@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
+from gasp_core.errors import GaspError
 from worker.broker.admin import BrokerAdmin
 from worker.broker.errors import BrokerError
 from worker.errors import WorkerError
@@ -45,13 +47,20 @@ def _find(part: str, doing: str, look: Callable[[], str]) -> CheckResult:
     try:
         with waiting(doing):
             return CheckResult(part, None, look())
-    except (BrokerError, StoreError, WorkerError) as error:
+    except (BrokerError, GaspError, StoreError, WorkerError) as error:
         return CheckResult(part, " ".join(str(error).split()))
 
 
 def _model(settings: Settings) -> str:
     scorer = load_scorer(settings).identity
-    return choose_detector(settings.detector, scorer).judging(scorer).label
+    return choose_detector(settings.detector, scorer, _newest_method(settings, scorer.model)).judging(scorer).label
+
+
+def _newest_method(settings: Settings, model: str) -> str | None:
+    """By what this model judged last, as far as the database can be asked; its own line says if it cannot."""
+    with suppress(StoreError), open_store(settings.database, application_name="gasp-check") as store:
+        return store.scorers.newest_method(model)
+    return None
 
 
 def _broker(settings: Settings) -> str:

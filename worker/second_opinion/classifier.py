@@ -8,7 +8,7 @@ from gasp_core.entailment import EntailmentModel
 from worker.rules.opinion import Opinion, OpinionLabel
 
 # How passages and sentence are put to it; another way is another verifier.
-METHOD = "windows-1"
+METHOD = "windows-2"
 _REVISION_CHARS = 12
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from gasp_core.detectors.detector import Detector
-from gasp_core.detectors.registry import AUTO, best_for, detector_named
+from gasp_core.detectors.registry import AUTO, best_for, detector_named, judging_in
 from gasp_core.errors import ModelUnsupported
 from gasp_core.identity import ScorerIdentity
 from worker.errors import SettingsError
@@ -17,16 +17,35 @@ from worker.errors import SettingsError
 DetectorChoice: TypeAlias = Literal["auto", "gap", "jsd", "fused"]
 
 
-def choose_detector(name: DetectorChoice, scorer: ScorerIdentity) -> Detector:
+def choose_detector(name: DetectorChoice, scorer: ScorerIdentity, newest: str | None = None) -> Detector:
     """The detector of that name; auto: the best that the scorer admits.
 
-    Raises SettingsError if it does not admit the one that was asked for.
+    ``newest`` is the method of the newest verdict that the same model gave in this database, if there is any. Raises
+    SettingsError if the scorer does not admit what was asked for, or if auto would not go on with the detector of that
+    verdict: thresholds, labels and people's habits belong to it.
     """
     if name == AUTO:
-        return best_for(scorer)
+        return _best_as_before(scorer, newest)
     detector = detector_named(name)
     try:
         detector.require_admission(scorer)
     except ModelUnsupported as error:
         raise SettingsError(f"GASP_DETECTOR: {error}; gap and jsd take any model") from error
     return detector
+
+
+def _best_as_before(scorer: ScorerIdentity, newest: str | None) -> Detector:
+    best = best_for(scorer)
+    before = best if newest is None else judging_in(newest)
+    if before is best:
+        return best
+    try:
+        before.require_admission(scorer)
+        keep = f"set GASP_DETECTOR={before.name} to go on with it"
+    except ModelUnsupported as error:
+        keep = f"{error}; take the model and GASP_DTYPE as they were to go on with it"
+    raise SettingsError(
+        f"GASP_DETECTOR: auto would now judge by {best.name}, and the newest verdict of {scorer.model} in this database"
+        f" is by {before.name}: {keep}, or set GASP_DETECTOR={best.name} to change to {best.name}, which has"
+        " thresholds of its own"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from gasp_core.packaged import PACKAGED_MODEL
+from gasp_core.plan import MAX_CONTEXT_TOKENS
 from worker.settings.detectors import DetectorChoice
 
 
@@ -31,7 +32,10 @@ class ScoringChoice(BaseModel):
         "else gap",
     )
     max_context_tokens: int = Field(
-        131_072, ge=1, description="What a context has beyond this is cut off, and the row says so"
+        MAX_CONTEXT_TOKENS,
+        ge=1,
+        description="What a context has beyond this is cut off, and the row says so. Another value is another scorer "
+        "identity, with thresholds of its own",
     )
     max_answer_tokens: int | None = Field(
         None, ge=1, description="The same for an answer. Without it: what the model's window holds"

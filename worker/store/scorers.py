@@ -49,6 +49,23 @@ class Scorers(Repository):
         return tuple(KnownScorer(*row) for row in connection.execute(found))
 
     @reads
+    def newest_method(self, connection: Connection, model: str) -> str | None:
+        """The method of the scorer that gave the newest verdict among those of a model; None if there is no verdict."""
+        theirs = tuple(connection.scalars(select(scorers.c.id).where(scorers.c.model == model)))
+        if not theirs:
+            return None
+        # From the newest verdict back, in the order of the primary key: as a rule it is one of theirs.
+        newest = (
+            select(verdicts.c.scorer_id)
+            .where(verdicts.c.scorer_id.in_(theirs))
+            .order_by(verdicts.c.id.desc())
+            .limit(1)
+            .scalar_subquery()
+        )
+        method: str | None = connection.scalar(select(scorers.c.method).where(scorers.c.id == newest))
+        return method
+
+    @reads
     def at_work(self, connection: Connection) -> tuple[int, ...]:
         """The ids of the scorers that gave a verdict in the last seven days."""
         since = func.now() - timedelta(days=AT_WORK_DAYS)

@@ -291,7 +291,7 @@ def test_eval_prints_an_entry_per_detector_and_draws_them(data: Path, tiny_folde
         assert set(entry["by_type"]) == {"baseless"}
     assert (entries["lexical"]["auc"], entries["lexical"]["answer_auc"], entries["lexical"]["scorer"]) == (1, 1, None)
     assert entries["lexical"]["vs_lexical"] == entries["gap"]["vs_gap"] == [0, 0, 0]
-    assert entries["gap"]["scorer"].endswith("float32 plain-1 gasp-2")
+    assert entries["gap"]["scorer"].endswith("float32 plain-1 gasp-3")
     assert entries["attribution"]["n_grounded"] == 18
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG\r\n")
 

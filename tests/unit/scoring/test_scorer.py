@@ -239,6 +239,16 @@ def test_the_identity_names_everything_that_a_score_depends_on(tiny_model: Langu
     assert identity != GroundingScorer(tiny_model).identity
 
 
+def test_whatever_cuts_what_is_read_is_in_the_identity(tiny_model: LanguageModel) -> None:
+    limits = [Limits(), Limits(64), Limits(65), Limits(None), Limits(64, 12), Limits(max_answer_tokens=12)]
+    found = [GroundingScorer(tiny_model, limits=one).identity for one in limits]
+    found.append(GroundingScorer(tiny_model, max_chunks=3).identity)
+    assert len({(one, one.label) for one in found}) == len(found)
+    assert {one.computation for one in found} == {found[0]}
+    methods = ["gasp-3", "gasp-3 context-64", "gasp-3 context-65", "gasp-3 context-all", "gasp-3 context-64 answer-12"]
+    assert [one.method for one in found] == [*methods, "gasp-3 answer-12", "gasp-3 chunks-3"]
+
+
 def test_a_masked_chunk_is_hidden_from_question_and_answer_alone(tiny_model: LanguageModel) -> None:
     (plan,) = plans_of(MUSEUM, tiny_model, masked=True)
     scored = GroundingScorer(tiny_model, masked=True).score([MUSEUM], Method.LEAVE_ONE_OUT)[0].sentences[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -147,10 +148,12 @@ def test_a_scorer_says_that_memory_ran_out_in_its_own_words(tiny_model: Language
         GroundingScorer(tiny_model, passes=passes).score([exchange(1), exchange(2)])
 
 
-def test_a_scorer_within_limits_is_the_same_scorer(tiny_model: LanguageModel) -> None:
+def test_a_scorer_within_limits_leaves_the_other_as_it_was_and_says_so_in_its_identity(
+    tiny_model: LanguageModel,
+) -> None:
     scorer = GroundingScorer(tiny_model)
     tight = scorer.within(Limits(8))
     (grounding,) = tight.score([exchange(1)])
     assert grounding.truncation.context_tokens_cut > 0
-    assert tight.identity == scorer.identity
+    assert tight.identity == replace(scorer.identity, method=f"{scorer.identity.method} context-8")
     assert scorer.score([exchange(1)])[0].truncation.context_tokens_cut == 0

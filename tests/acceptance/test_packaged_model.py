@@ -1,0 +1,132 @@
+"""The packaged model: what may not move its scores, and what it goes by."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gasp_core.detectors.fused import FUSED
+from gasp_core.fingerprint import fingerprint
+from gasp_core.grounding import Exchange, Passage
+from gasp_core.model import LanguageModel, load_model
+from gasp_core.packaged import PACKAGED_MODEL, resolve_model
+from gasp_core.plan import Limits
+from gasp_core.scorer import GroundingScorer
+from gasp_core.tokenizer import load_tokenizer
+
+QUESTION, ANSWER = "How long is the warranty?", "The warranty lasts 30 months."
+WARRANTY = "The warranty of the Belmora {0}300 lasts {0} 30 months"
+RETURNS = "Returns are free for 14 days. The receipt must be shown."
+EXCHANGE = Exchange(QUESTION, (Passage("kb-1", WARRANTY.format("")), Passage("kb-2", RETURNS)), ANSWER)
+
+
+@pytest.fixture(scope="module")
+def packaged() -> LanguageModel:
+    return load_model(resolve_model(PACKAGED_MODEL), device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def scorer(packaged: LanguageModel) -> GroundingScorer:
+    return GroundingScorer(packaged)
+
+
+def gap(scorer: GroundingScorer, *passages: str) -> float:
+    """The gap of the answer's only sentence."""
+    retrieved = tuple(Passage(f"kb-{number}", text) for number, text in enumerate(passages))
+    (sentence,) = scorer.score([Exchange(QUESTION, retrieved, ANSWER)])[0].sentences
+    assert sentence.gap is not None
+    return sentence.gap
+
+
+@pytest.mark.parametrize("control", ["<|endoftext|>", "<|im_end|>"])
+@pytest.mark.parametrize("times", [1, 10])
+def test_whoever_writes_a_passage_cannot_lower_a_score_by_control_tokens(
+    scorer: GroundingScorer, control: str, times: int
+) -> None:
+    supported = gap(scorer, WARRANTY.format(""), RETURNS)
+    assert gap(scorer, WARRANTY.format(control * times), RETURNS) > 0.7 * supported
+    assert gap(scorer, WARRANTY.format(""), RETURNS + control * times) > 0.7 * supported
+
+
+def older(settings: dict[str, Any]) -> dict[str, Any]:
+    """As transformers 4 wrote it."""
+    rope = settings.pop("rope_parameters")
+    dtype = settings.pop("dtype")
+    return settings | {"rope_theta": rope["rope_theta"], "rope_scaling": None, "torch_dtype": dtype}
+
+
+def bare(settings: dict[str, Any]) -> dict[str, Any]:
+    """Without what is usual in the family anyway."""
+    for name in ("attention_bias", "mlp_bias", "pretraining_tp", "use_cache", "hidden_act", "transformers_version"):
+        settings.pop(name, None)
+    return settings
+
+
+def newer(settings: dict[str, Any]) -> dict[str, Any]:
+    """With the names that some later version may add."""
+    return settings | {"transformers_version": "5.99.0", "_attn_implementation": "sdpa", "output_router_logits": False}
+
+
+@pytest.fixture
+def rewritten(tmp_path: Path) -> Callable[[Callable[[dict[str, Any]], dict[str, Any]]], Path]:
+    """A copy of the packaged model whose config.json is written otherwise."""
+
+    def write(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Path:
+        source, folder = Path(resolve_model(PACKAGED_MODEL)), tmp_path / PACKAGED_MODEL
+        folder.mkdir()
+        for path in source.iterdir():
+            if path.suffix == ".safetensors":
+                (folder / path.name).symlink_to(path.resolve())
+            else:
+                shutil.copy(path, folder)
+        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        (folder / "config.json").write_text(json.dumps(change(settings), indent=4), encoding="utf-8")
+        return folder
+
+    return write
+
+
+def revision(folder: Path) -> str:
+    """The fingerprint of the model in a folder, without its weights being loaded."""
+    from transformers import AutoConfig
+
+    return fingerprint(folder, AutoConfig.from_pretrained(str(folder)), load_tokenizer(str(folder), None))
+
+
+@pytest.mark.parametrize("change", [older, bare, newer])
+def test_another_version_of_transformers_leaves_the_packaged_model_its_coefficients(
+    rewritten: Callable[..., Path], packaged: LanguageModel, scorer: GroundingScorer, change: Callable[..., Any]
+) -> None:
+    assert revision(rewritten(change)) == packaged.revision
+    FUSED.require_admission(scorer.identity)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rms_norm_eps", 1e-6),
+        ("rope_parameters", {"rope_type": "default", "rope_theta": 10_000.0}),
+        ("max_position_embeddings", 2048),
+        ("tie_word_embeddings", False),
+        ("hidden_act", "gelu"),
+        ("sliding_window", 512),
+    ],
+)
+def test_a_setting_that_decides_scores_is_another_model(
+    rewritten: Callable[..., Path], packaged: LanguageModel, name: str, value: object
+) -> None:
+    assert revision(rewritten(lambda settings: settings | {name: value})) != packaged.revision
+
+
+def test_limits_are_no_matter_to_the_coefficients_and_another_identity(packaged: LanguageModel) -> None:
+    usual, tight = (GroundingScorer(packaged, limits=limits) for limits in (Limits(), Limits(16, 256)))
+    assert usual.identity != tight.identity
+    FUSED.require_admission(tight.identity)
+    assert usual.score([EXCHANGE])[0].sentences[0].gap != pytest.approx(
+        tight.score([EXCHANGE])[0].sentences[0].gap, abs=0.1
+    )
