@@ -34,7 +34,7 @@ def definitions_before(revision: str) -> dict[str, str]:
     """The text that a revision's views and functions had before it; those that it was the first to make are absent.
 
     The newest copy that an earlier revision keeps. Revisions before 0008 keep their text in themselves: the folder 0007
-    has what 0008 changed of it.
+    has what later ones changed of it.
     """
     found: dict[str, str] = {}
     for folder in sorted(path for path in APPLIED.iterdir() if path.name < revision):

@@ -64,7 +64,7 @@ GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_d
 GRANT INSERT ON chunk_attributions TO gasp_worker;
 GRANT SELECT, INSERT, DELETE ON ledger, offset_gaps TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE ON partition_offsets, review_paces, outbox, second_opinions TO gasp_worker;
-GRANT SELECT, INSERT, UPDATE (state, closed_at) ON review_tasks TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE (state, closed_at, closed_because) ON review_tasks TO gasp_worker;
 GRANT SELECT, INSERT ON review_sentences TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON attribution_jobs, rescore_jobs, job_runs TO gasp_worker;
 GRANT SELECT, INSERT ON review_labels TO gasp_worker;
@@ -80,7 +80,7 @@ GRANT SELECT ON v_review_labels TO gasp_worker, gasp_reviewer, gasp_dashboard;
 GRANT SELECT ON v_standing_labels, v_label_votes TO gasp_reviewer, gasp_dashboard;
 
 -- Readers. A view reads its tables with the rights of the owner, so that they need none on the tables.
-GRANT SELECT ON v_sentences, v_flagged_sentences, v_interactions, v_ingest_lag, v_dead_letters, v_lost_offsets, v_job_runs
+GRANT SELECT ON v_sentences, v_flagged_sentences, v_interactions, v_verdicts, v_ingest_lag, v_dead_letters, v_lost_offsets, v_job_runs
     TO gasp_reviewer, gasp_dashboard;
 -- The old name of v_lost_offsets.
 GRANT SELECT ON v_offset_gaps TO gasp_reviewer, gasp_dashboard;

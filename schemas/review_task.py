@@ -83,7 +83,10 @@ class TaskSentence(BaseModel):
 
 
 class ReviewTask(BaseModel):
-    """One task. The same event id again is the same message; the same task id in a later round asks once more."""
+    """One task. The same event id again is the same message; the same task id in a later round asks once more.
+
+    A task that is withdrawn after it was told is told once more, in its last message, with the reason.
+    """
 
     model_config = _CONTRACT
 
@@ -103,3 +106,8 @@ class ReviewTask(BaseModel):
     passages: tuple[TaskPassage, ...]
     answer: str
     sentences: tuple[TaskSentence, ...] = Field(description="All of the answer's, which they tile.")
+    withdrawn_because: str | None = Field(
+        None,
+        exclude_if=lambda reason: reason is None,
+        description="Why nobody need answer any more; then no sentence is asked about. Absent while answers count.",
+    )

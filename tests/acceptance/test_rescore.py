@@ -107,5 +107,12 @@ def test_a_second_model_judges_the_history_of_the_first_though_its_worker_is_kil
     assert sorted(row["interaction_pk"] for row in verdicts[answers:]) == sorted(
         row["interaction_pk"] for row in before
     )
-    seen = deployment.rows("SELECT count(DISTINCT interaction_pk) AS n FROM v_sentences GROUP BY scorer_id")
-    assert seen == [{"n": answers}] * 2
+    shown = {"scorer_id": other["id"], "n": answers}
+    for view in ("v_interactions", "v_sentences"):
+        seen = f"SELECT scorer_id, count(DISTINCT interaction_pk) AS n FROM {view} GROUP BY 1"
+        assert deployment.rows(seen) == [shown]
+    assert deployment.rows("SELECT count(*) AS n FROM v_interactions") == [{"n": answers}]
+    assert deployment.rows("SELECT is_current, count(*) AS n FROM v_verdicts GROUP BY 1 ORDER BY 1") == [
+        {"is_current": False, "n": answers},
+        {"is_current": True, "n": answers},
+    ]

@@ -36,8 +36,9 @@ ANSWERS = 11
 NO_PASSAGES = ANSWERS - 1
 TOLERANCE = 1e-4
 SENTENCES = """
-    SELECT interaction_id, sentence_index, start_char, end_char, gap, skip_reason, flagged, threshold_version
-    FROM v_sentences WHERE scorer_id = %(scorer_id)s ORDER BY interaction_id, sentence_index"""
+    SELECT i.interaction_id, s.sentence_index, s.start_char, s.end_char, s.gap, s.skip_reason, s.flagged
+    FROM interactions i JOIN verdicts v ON v.interaction_pk = i.id JOIN sentences s ON s.verdict_id = v.id
+    WHERE v.scorer_id = %(scorer_id)s ORDER BY i.interaction_id, s.sentence_index"""
 VERDICTS = "SELECT count(*) AS n FROM verdicts WHERE scorer_id = %(scorer_id)s"
 JOBS = "SELECT state, attempts, last_error, run_after > now() AS pauses FROM rescore_jobs WHERE state <> 'done'"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -15,7 +16,17 @@ import pytest
 from schemas.review_task import Attribution, ReviewTask
 from tests.brokers import Broker
 from tests.integration.review_examples import EVENTS, end_leases, issue_tasks, no_attribution, review_settings
-from tests.integration.store_examples import IDENTITY, answer_of, attributed, interaction, prepared, rows
+from tests.integration.store_examples import (
+    IDENTITY,
+    OTHER_IDENTITY,
+    advance,
+    answer_of,
+    attributed,
+    interaction,
+    prepared,
+    rows,
+    scored,
+)
 from tests.waiting import wait_until
 from worker.broker.admin import BrokerAdmin, NewTopic
 from worker.broker.errors import BrokerUnavailable
@@ -26,7 +37,7 @@ from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.service import run_service
 from worker.settings.roles import Role
-from worker.store.review_tasks import REMOVED
+from worker.store.review_tasks import REMOVED, REPLACED
 from worker.store.store import Store
 
 RELAYED = "gasp_relayed_events_total"
@@ -115,6 +126,29 @@ def test_a_relay_that_is_killed_at_any_step_leaves_each_event_to_be_told_exactly
     ids = [dict(record.headers).get("event-id", b"") for record in records(broker, topic)]
     assert sorted(filter(None, ids)) == sorted(event["event_id"].encode() for event in events)
     assert {event["state"] for event in events} == {"done"}
+
+
+def test_who_was_told_of_a_task_is_told_when_another_scorer_takes_the_answer_over(
+    store: Store, database_url: str, tansu: Broker
+) -> None:
+    topic = tansu.create_topic()
+    issue_tasks(store, 2, "kafka")
+    no_attribution(database_url)
+    other, threshold = prepared(store, OTHER_IDENTITY, partitions=0)
+    with relay(store, database_url, tansu, topic) as sender:
+        assert sender.run_once()
+        again = scored(2, "id-1", [0.9, -0.2, None, 0.05], threshold)
+        store.settlements.settle(other, [again], [advance(2, 3)])
+        no_attribution(database_url)
+        assert sender.run_once()
+        assert not sender.run_once()
+    first, second, taken_back = told(tansu, topic)
+    assert [one.withdrawn_because for one in (first, second, taken_back)] == [None, None, REPLACED]
+    assert (taken_back.task_id, taken_back.interaction_id, taken_back.round) == (second.task_id, "id-1", 2)
+    assert [one.asked for one in taken_back.sentences] == [False] * 4
+    assert [one.text for one in taken_back.sentences] == [one.text for one in second.sentences]
+    plain = json.loads(records(tansu, topic)[1].value or b"")
+    assert "withdrawn_because" not in plain
 
 
 def test_a_missing_topic_is_waited_for_and_costs_no_attempt(store: Store, database_url: str, tansu: Broker) -> None:

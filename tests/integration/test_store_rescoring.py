@@ -17,18 +17,21 @@ from tests.integration.store_examples import (
     OCCURRED_AT,
     OTHER_IDENTITY,
     advance,
+    age,
     answer_of,
     grounding,
     prepared,
     rows,
     scored,
     scores_of,
+    selected,
 )
 from tests.waiting import wait_until
 from worker.rules.settlement import Settlement
 from worker.rules.verdict import judge
 from worker.store.leases import Backlog
 from worker.store.rescore_jobs import History, Portion, RescoreJob
+from worker.store.review_tasks import REPLACED, RETIRED
 from worker.store.revisions import Judged
 from worker.store.store import Store
 
@@ -213,7 +216,7 @@ def test_a_finished_batch_leaves_its_verdicts_beside_the_old_ones_with_a_job_for
     current = "SELECT DISTINCT revision, is_current FROM interactions"
     assert rows(database_url, current) == [{"revision": 1, "is_current": True}]
     seen = rows(database_url, "SELECT scorer_id, count(*) AS n FROM v_sentences GROUP BY 1 ORDER BY 1")
-    assert [row["n"] for row in seen] == [4, 4]
+    assert seen == [{"scorer_id": other, "n": 4}]
     assert store.attribution_jobs.backlog() == Backlog(waiting=2, done=2)
     assert store.rescore_jobs.backlog() == Backlog(done=2)
 
@@ -377,3 +380,69 @@ def _together(*works: Callable[[], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(len(works)) as threads:
         return list(threads.map(begin, works))
+
+
+TASKS = "SELECT interaction_id, scorer_id, state, round, closed_because FROM review_tasks ORDER BY id"
+EVENTS = "SELECT channel, round, state, last_error FROM outbox ORDER BY task_pk, channel, round"
+
+
+def test_another_verdict_closes_what_the_scorer_before_left_open_and_tells_who_was_told(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    batch = [selected(scored(n, f"id-{n}", OLD_GAPS, threshold)) for n in range(2)]
+    store.settlements.settle(scorer_id, batch, [advance(0, 2)])
+    told = "UPDATE outbox SET state = 'done', finished_at = now() WHERE channel = 'kafka'"
+    rows(database_url, told)
+    other, other_threshold = prepared(store, OTHER_IDENTITY, partitions=0)
+    # One by a message that comes again, the other by re-scoring.
+    again = selected(scored(2, "id-0", NEW_GAPS, other_threshold), channels=("kafka",))
+    store.settlements.settle(other, [again], [advance(2, 3)])
+    _queue(store, other)
+    assert store.rescore_jobs.finish(other, _judged(store, other, _claim(store, other))) == 1
+
+    assert [tuple(row.values()) for row in rows(database_url, TASKS)] == [
+        ("id-0", scorer_id, "withdrawn", 1, REPLACED),
+        ("id-1", scorer_id, "withdrawn", 1, REPLACED),
+        ("id-0", other, "open", 1, None),
+    ]
+    taken_back = [
+        ("kafka", 1, "done", None),
+        ("kafka", 2, "waiting", None),
+        # Nobody was told of it there.
+        ("webhook", 1, "failed", REPLACED),
+    ]
+    assert [tuple(row.values()) for row in rows(database_url, EVENTS)] == [
+        *taken_back,
+        *taken_back,
+        ("kafka", 1, "waiting", None),
+    ]
+    jobs = "SELECT scorer_id, state, last_error, finished_at IS NULL AS is_open FROM attribution_jobs ORDER BY id"
+    assert [tuple(row.values()) for row in rows(database_url, jobs)] == [
+        (scorer_id, "failed", REPLACED, False),
+        (scorer_id, "failed", REPLACED, False),
+        (other, "waiting", None, True),
+        (other, "waiting", None, True),
+    ]
+    assert store.attribution_jobs.claim("worker-1", scorer_id, 60, 3) is None
+
+
+def test_what_a_scorer_left_open_that_is_no_longer_at_work_is_closed_and_nothing_while_none_is(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    batch = [selected(scored(n, f"id-{n}", OLD_GAPS, threshold)) for n in range(3)]
+    store.settlements.settle(scorer_id, batch, [advance(0, 3)])
+    for name in ("id-0", "id-1", "id-2"):
+        age(database_url, name, 8)
+    other, other_threshold = prepared(store, OTHER_IDENTITY, partitions=0)
+    assert store.replacement.close(10) == 0
+    store.settlements.settle(other, [selected(scored(3, "new", NEW_GAPS, other_threshold))], [advance(3, 4)])
+    # Of each kind.
+    assert [store.replacement.close(2) for _ in range(3)] == [4, 2, 0]
+    assert [tuple(row.values()) for row in rows(database_url, TASKS)] == [
+        *((f"id-{n}", scorer_id, "withdrawn", 1, RETIRED) for n in range(3)),
+        ("new", other, "open", 1, None),
+    ]
+    jobs = rows(database_url, "SELECT state, last_error FROM attribution_jobs ORDER BY id")
+    assert [tuple(row.values()) for row in jobs] == [*[("failed", RETIRED)] * 3, ("waiting", None)]

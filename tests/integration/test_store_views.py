@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -16,8 +17,10 @@ from tests.integration.store_examples import (
     prepared,
     rows,
     scored,
+    scores_of,
     skipped,
 )
+from worker.rules.opinion import Opinion, OpinionLabel
 from worker.rules.settlement import Outcome
 from worker.store.sentences import SentenceRow
 from worker.store.store import Store
@@ -79,20 +82,45 @@ def test_the_state_of_attribution_is_said_for_each_sentence(store: Store) -> Non
     assert (supported.contradicting_passage_id, supported.contradicting_drop) == (None, None)
 
 
-def test_sentences_show_the_current_revision_and_every_scorer(store: Store) -> None:
+def test_the_views_show_one_verdict_of_an_answer_and_v_verdicts_all(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     other_id, other = prepared(store, OTHER_IDENTITY)
     store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
     store.settlements.settle(scorer_id, [scored(1, "a", [0.9, 0.8], threshold, edition="new ")], [advance(1, 2)])
     store.settlements.settle(other_id, [scored(2, "a", [0.7, 0.6], other, edition="new ")], [advance(2, 3)])
     found = list(store.sentences.rows())
-    assert [(row.revision, row.scorer_id, row.score) for row in found] == [
-        (2, scorer_id, 0.9),
-        (2, scorer_id, 0.8),
-        (2, other_id, 0.7),
-        (2, other_id, 0.6),
+    assert [(row.revision, row.scorer_id, row.score) for row in found] == [(2, other_id, 0.7), (2, other_id, 0.6)]
+    assert list(store.sentences.rows(scorer_id=scorer_id)) == []
+    assert rows(database_url, "SELECT revision, scorer_id FROM v_interactions") == [
+        {"revision": 2, "scorer_id": other_id}
     ]
-    assert [row.score for row in store.sentences.rows(scorer_id=other_id)] == [0.7, 0.6]
+    for view in ("v_rates_5m", "v_rates_1d"):
+        (bucket,) = rows(database_url, f"SELECT scorer_id, interactions, sentences FROM {view}")
+        assert bucket == {"scorer_id": other_id, "interactions": 1, "sentences": 2}
+    all_of_them = "SELECT revision, scorer_id, lowest_score, is_current FROM v_verdicts ORDER BY verdict_id"
+    assert [tuple(row.values()) for row in rows(database_url, all_of_them)] == [
+        (1, scorer_id, 0.9, False),
+        (2, scorer_id, 0.8, False),
+        (2, other_id, 0.6, True),
+    ]
+
+
+def test_usage_of_passages_and_second_opinions_are_those_of_the_last_verdict(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    other_id, other = prepared(store, OTHER_IDENTITY, partitions=0)
+    flagged = (scored(0, "a", [0.01], threshold), scored(1, "a", [0.02], other))
+    for offset, (scorer, one) in enumerate(zip((scorer_id, other_id), flagged, strict=True)):
+        assert one.grounding is not None
+        at_once = replace(one, grounding=attributed(scores_of(one.grounding), [[0.3, 0.2]]))
+        store.settlements.settle(scorer, [at_once], [advance(offset, offset + 1)])
+        assert store.opinion_jobs.queue(scorer, "another", daily=10, limit=10) == 1
+        job = store.opinion_jobs.claim("worker-1", "another", 60, 3)
+        assert job is not None
+        assert store.opinion_jobs.finish(job, Opinion(OpinionLabel.PARTLY, 0.75, "another"))
+    assert rows(database_url, "SELECT count(*) AS n FROM second_opinions") == [{"n": 2}]
+    for view in ("v_chunk_usage", "v_second_opinions"):
+        assert rows(database_url, f"SELECT DISTINCT scorer_id FROM {view}") == [{"scorer_id": other_id}]
+    assert rows(database_url, "SELECT sum(answers) AS n FROM v_chunk_usage") == [{"n": 2}]
 
 
 def test_rows_can_be_chosen_by_app_and_ids_and_come_in_the_order_of_storing(store: Store) -> None:

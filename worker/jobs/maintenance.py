@@ -11,10 +11,12 @@ from worker.jobs.due_times import ScheduledJob, daily, every
 from worker.jobs.recalibration import SCHEDULE, Recalibrator
 from worker.jobs.retention import Removal, Remover, describe_removal
 from worker.review.usual_day import renew_usual_days
+from worker.store.replacement import Replacement
 from worker.store.retention import Overdue
 from worker.store.store import Store
 
 KEEP_RUNS_DAYS = 30
+CLOSED_AT_ONCE = 1000
 
 
 def maintenance_jobs(store: Store) -> tuple[ScheduledJob, ...]:
@@ -28,6 +30,7 @@ def maintenance_jobs(store: Store) -> tuple[ScheduledJob, ...]:
         ScheduledJob(
             "ensure_weeks", daily(time(2, 10)), lambda _: _counted(store.weekly_partitions.ensure(), "weekly tables")
         ),
+        ScheduledJob("close_replaced", every(3600), partial(_close, store.replacement)),
         ScheduledJob("review_paces", every(3600), days),
         ScheduledJob("retention", daily(time(3, 10)), partial(_remove, remover)),
         ScheduledJob(
@@ -35,6 +38,14 @@ def maintenance_jobs(store: Store) -> tuple[ScheduledJob, ...]:
         ),
         ScheduledJob("recalibrate", daily(time(5, 10)), partial(_recalibrate, recalibrator)),
     )
+
+
+def _close(replacement: Replacement, stop: threading.Event) -> str:
+    """What scorers left open that are no longer at work, in portions."""
+    closed = 0
+    while not stop.is_set() and (found := replacement.close(CLOSED_AT_ONCE)):
+        closed += found
+    return _counted(closed, "jobs and tasks")
 
 
 def _counted(count: int, what: str) -> str:

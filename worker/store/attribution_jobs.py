@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Table, any_, func, literal, select, update
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from gasp_core.grounding import AnswerGrounding, Exchange
 from worker.store import leases
 from worker.store.interactions import stored_exchanges
 from worker.store.repository import Repository, reads, writes
+from worker.store.review_tasks import REPLACED, RETIRED
 from worker.store.tables import attribution_jobs, verdicts
 from worker.store.verdicts import write_attributions
 
@@ -63,6 +66,26 @@ class AttributionJobs(Repository):
     def backlog(self, connection: Connection) -> leases.Backlog:
         """How many jobs wait, run, have failed and are done."""
         return leases.backlog(connection, attribution_jobs)
+
+
+def close_replaced(connection: Connection, scorer_id: int, interaction_pks: Sequence[int]) -> None:
+    """Close the waiting jobs of the verdicts that other scorers gave these answers."""
+    judged = verdicts.c
+    theirs = judged.interaction_pk == any_(literal(list(interaction_pks), ARRAY(BigInteger)))
+    replaced = select(judged.id).where(theirs, judged.scorer_id != scorer_id)
+    _close(connection, _jobs.verdict_id.in_(replaced), REPLACED)
+
+
+def close_retired(connection: Connection, at_work: Sequence[int], limit: int) -> int:
+    """Close at most ``limit`` waiting jobs of scorers that are not at work; return how many."""
+    retired = select(_jobs.id).where(_jobs.state == leases.WAITING, _jobs.scorer_id.not_in(at_work)).limit(limit)
+    return _close(connection, _jobs.id.in_(retired), RETIRED)
+
+
+def _close(connection: Connection, chosen: ColumnElement[bool], reason: str) -> int:
+    close = update(attribution_jobs).where(_jobs.state == leases.WAITING, chosen)
+    closed = connection.execute(close.values(state="failed", finished_at=func.now(), last_error=reason))
+    return closed.rowcount
 
 
 def _load(connection: Connection, owner: str, claimed: Row[Any]) -> AttributionJob:

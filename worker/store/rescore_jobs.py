@@ -33,6 +33,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 from gasp_core.grounding import Exchange
 from worker.store import leases
 from worker.store.interactions import stored_exchanges
+from worker.store.replacement import replace_verdicts
 from worker.store.repository import Repository, reads, writes
 from worker.store.revisions import Judged
 from worker.store.tables import INTERACTION_TIME, interactions, rescore_jobs, verdicts
@@ -144,6 +145,7 @@ class RescoreJobs(Repository):
         ours = {job.interaction_pk: found for job, found in in_order if leases.finish(connection, job)}
         lacking = ours.keys() - _judged_already(connection, scorer_id, ours)
         write_verdicts(connection, scorer_id, {interaction_pk: ours[interaction_pk] for interaction_pk in lacking})
+        replace_verdicts(connection, scorer_id, sorted(lacking))
         return len(lacking)
 
     @reads

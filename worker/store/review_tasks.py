@@ -11,7 +11,19 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, any_, func, literal, literal_column, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    any_,
+    func,
+    insert,
+    literal,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -25,6 +37,8 @@ from worker.store.tables import interactions, outbox, review_sentences, review_t
 from worker.store.task_contents import TaskFilter, count_tasks, task_page
 
 REMOVED = "the answer was removed by retention"
+REPLACED = "another scorer has judged the answer since"
+RETIRED = "its scorer is no longer at work"
 
 _TASK_COLUMNS = (
     "app",
@@ -101,25 +115,58 @@ def write_tasks(connection: Connection, scorer_id: int, asked: Sequence[AskedAns
 
 def withdraw_removed(connection: Connection, app: str) -> int:
     """Withdraw the app's open tasks whose answers are gone; return how many."""
-    return _withdraw(connection, [_tasks.app == app, _tasks.interaction_pk.is_(None)])
+    return len(_withdraw(connection, [_tasks.app == app, _tasks.interaction_pk.is_(None)], REMOVED))
 
 
 def withdraw_old(connection: Connection, before: datetime, limit: int) -> int:
     """Withdraw at most ``limit`` open tasks on answers that were stored before a time; return how many."""
     old = select(_tasks.id).join(interactions, interactions.c.id == _tasks.interaction_pk)
     old = old.where(_IS_OPEN, interactions.c.stored_at < before).limit(limit)
-    return _withdraw(connection, [_tasks.id.in_(old)])
+    return len(_withdraw(connection, [_tasks.id.in_(old)], REMOVED))
 
 
-def _withdraw(connection: Connection, chosen: Sequence[ColumnElement[bool]]) -> int:
-    """Close the open ones of the chosen tasks, and leave untold what nobody can answer any more."""
-    close = update(review_tasks).where(_IS_OPEN, *chosen).values(state="withdrawn", closed_at=func.now())
-    withdrawn = connection.scalars(close.returning(_tasks.id)).all()
-    if withdrawn:
-        theirs = outbox.c.task_pk == any_(literal(list(withdrawn), ARRAY(BigInteger)))
-        untold = update(outbox).where(theirs, outbox.c.state == leases.WAITING)
-        connection.execute(untold.values(state="failed", finished_at=func.now(), last_error=REMOVED))
+def withdraw_replaced(connection: Connection, scorer_id: int, interaction_pks: Sequence[int]) -> None:
+    """Withdraw the open tasks that other scorers asked about these answers, and tell those who were told of them."""
+    theirs = _tasks.interaction_pk == any_(literal(list(interaction_pks), ARRAY(BigInteger)))
+    _take_back(connection, _withdraw(connection, [theirs, _tasks.scorer_id != scorer_id], REPLACED))
+
+
+def withdraw_retired(connection: Connection, at_work: Sequence[int], limit: int) -> int:
+    """Withdraw at most ``limit`` open tasks of scorers that are not at work; return how many."""
+    retired = select(_tasks.id).where(_IS_OPEN, _tasks.scorer_id.not_in(at_work)).limit(limit)
+    withdrawn = _withdraw(connection, [_tasks.id.in_(retired)], RETIRED)
+    _take_back(connection, withdrawn)
     return len(withdrawn)
+
+
+def _withdraw(connection: Connection, chosen: Sequence[ColumnElement[bool]], reason: str) -> list[int]:
+    """Close the open ones of the chosen tasks, and leave untold what nobody need answer any more."""
+    closed = {"state": "withdrawn", "closed_at": func.now(), "closed_because": reason}
+    close = update(review_tasks).where(_IS_OPEN, *chosen).values(**closed)
+    withdrawn = list(connection.scalars(close.returning(_tasks.id)))
+    if withdrawn:
+        theirs = outbox.c.task_pk == any_(literal(withdrawn, ARRAY(BigInteger)))
+        untold = update(outbox).where(theirs, outbox.c.state == leases.WAITING)
+        connection.execute(untold.values(state="failed", finished_at=func.now(), last_error=reason))
+    return withdrawn
+
+
+def _take_back(connection: Connection, withdrawn: Sequence[int]) -> None:
+    """Enter what tells of the withdrawal, on the channels on which the task was told or may have been told.
+
+    It takes the round behind the last, which a withdrawn task has no other use for.
+    """
+    if not withdrawn:
+        return
+    theirs = outbox.c.task_pk == any_(literal(list(withdrawn), ARRAY(BigInteger)))
+    may_be_told = or_(outbox.c.state.in_(["running", "done"]), outbox.c.attempts > 0)
+    told = (
+        select(outbox.c.task_pk, outbox.c.channel, _tasks.round + 1)
+        .join(review_tasks, _tasks.id == outbox.c.task_pk)
+        .where(theirs, may_be_told)
+        .distinct()
+    )
+    connection.execute(insert(outbox).from_select(list(_OUTBOX_COLUMNS), told))
 
 
 def _insert_tasks(connection: Connection, scorer_id: int, asked: Sequence[AskedAnswer]) -> Mapping[int, AskedAnswer]:

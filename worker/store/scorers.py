@@ -68,11 +68,7 @@ class Scorers(Repository):
     @reads
     def at_work(self, connection: Connection) -> tuple[int, ...]:
         """The ids of the scorers that gave a verdict in the last seven days."""
-        since = func.now() - timedelta(days=AT_WORK_DAYS)
-        # A time is indexed in the sentences' weeks only; the ids of verdicts rise with it.
-        first = select(func.min(sentences.c.verdict_id)).where(sentences.c.scored_at >= since).scalar_subquery()
-        found = select(verdicts.c.scorer_id).where(verdicts.c.id >= first).distinct().order_by(verdicts.c.scorer_id)
-        return tuple(connection.scalars(found))
+        return scorers_at_work(connection)
 
     @reads
     def newest_of(self, connection: Connection, app: str) -> int | None:
@@ -85,6 +81,15 @@ class Scorers(Repository):
             .limit(1)
         )
         return connection.execute(found).scalar_one_or_none()
+
+
+def scorers_at_work(connection: Connection) -> tuple[int, ...]:
+    """The ids of the scorers that gave a verdict in the last seven days."""
+    since = func.now() - timedelta(days=AT_WORK_DAYS)
+    # A time is indexed in the sentences' weeks only; the ids of verdicts rise with it.
+    first = select(func.min(sentences.c.verdict_id)).where(sentences.c.scored_at >= since).scalar_subquery()
+    found = select(verdicts.c.scorer_id).where(verdicts.c.id >= first).distinct().order_by(verdicts.c.scorer_id)
+    return tuple(connection.scalars(found))
 
 
 def choose_scorer(known: Sequence[KnownScorer], wanted: str) -> KnownScorer:

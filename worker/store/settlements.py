@@ -11,6 +11,7 @@ from worker.rules.settlement import Advance, Settled, Settlement
 from worker.store.interactions import stored_revisions, write_revisions
 from worker.store.ledger import write_ledger
 from worker.store.offsets import PartitionKey, advance_all
+from worker.store.replacement import replace_verdicts
 from worker.store.repository import Repository, writes
 from worker.store.review_tasks import AskedAnswer, write_tasks
 from worker.store.revisions import ContentKey, RevisionPlan, StoredRevision, keyed, plan_revisions
@@ -52,6 +53,7 @@ class Settlements(Repository):
         plan = plan_revisions(kept, stored)
         keys = {key: revision.pk for key, revision in stored.items()} | write_revisions(connection, plan)
         write_verdicts(connection, scorer_id, {keys[key]: judged for key, judged in plan.judged.items()})
+        replace_verdicts(connection, scorer_id, [keys[key] for key in plan.judged if key in stored])
         if asked := _asked(plan, stored, keys):
             write_tasks(connection, scorer_id, asked)
         entries = [

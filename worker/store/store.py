@@ -20,6 +20,7 @@ from worker.store.opinion_jobs import OpinionJobs
 from worker.store.outbox import Outbox
 from worker.store.policies import ReviewPolicies
 from worker.store.preview import Previews
+from worker.store.replacement import Replacement
 from worker.store.report import Reports
 from worker.store.rescore_jobs import RescoreJobs
 from worker.store.retention import Retention
@@ -59,6 +60,7 @@ class Store:
         self.attribution_jobs = AttributionJobs(database)
         self.rescore_jobs = RescoreJobs(database)
         self.opinion_jobs = OpinionJobs(database)
+        self.replacement = Replacement(database)
         self.outbox = Outbox(database)
         # Reviews.
         self.policies = ReviewPolicies(database)

@@ -144,7 +144,8 @@ def _by_first(connection: Connection, wanted: Select[Any]) -> Mapping[int, list[
 def _content(
     head: Row[Any], asked: Sequence[Row[Any]], retrieved: Sequence[Row[Any]], found: Sequence[Row[Any]]
 ) -> ReviewTask:
-    questions = {row.sentence_index: row for row in asked}
+    withdrawn = head.state == "withdrawn"
+    questions = {} if withdrawn else {row.sentence_index: row for row in asked}
     ids = {row.position: row.passage_id for row in retrieved}
     return ReviewTask(
         task_id=head.task_id,
@@ -161,6 +162,7 @@ def _content(
         passages=tuple(TaskPassage(position=row.position, id=row.passage_id, text=row.text) for row in retrieved),
         answer=head.answer,
         sentences=tuple(_sentence(head, row, questions.get(row.sentence_index), ids) for row in found),
+        withdrawn_because=head.closed_because if withdrawn else None,
     )
 
 

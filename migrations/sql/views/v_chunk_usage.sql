@@ -23,6 +23,7 @@ CROSS JOIN LATERAL (
         FROM sentences s WHERE s.verdict_id = v.id AND s.scored_at = v.scored_at
     ) AS found
     WHERE v.interaction_pk = i.id AND v.attributed_at IS NOT NULL
+        AND NOT EXISTS (SELECT FROM verdicts later WHERE later.interaction_pk = v.interaction_pk AND later.id > v.id)
     OFFSET 0
 ) AS used
 JOIN scorers c ON c.id = used.scorer_id

@@ -1,4 +1,4 @@
--- One row per current answer and scorer.
+-- One row per current answer: its last verdict. Those that another scorer gave before are in v_verdicts.
 CREATE OR REPLACE VIEW v_interactions AS
 SELECT
     coalesce(i.occurred_at, i.received_at, i.stored_at) AS time,
@@ -49,4 +49,5 @@ JOIN verdicts v ON v.interaction_pk = i.id
 JOIN scorers c ON c.id = v.scorer_id
 LEFT JOIN thresholds t ON t.id = v.threshold_id
 LEFT JOIN attribution_jobs j ON j.verdict_id = v.id
-WHERE i.is_current;
+WHERE i.is_current
+    AND NOT EXISTS (SELECT FROM verdicts later WHERE later.interaction_pk = v.interaction_pk AND later.id > v.id);

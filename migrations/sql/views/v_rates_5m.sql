@@ -1,4 +1,4 @@
--- A row is the current answers of one bucket, app, scorer and generator. Shares and quantiles are NULL of nothing.
+-- A row is the current answers of one bucket, app, scorer of the last verdict, and generator. Shares and quantiles are NULL of nothing.
 CREATE OR REPLACE VIEW v_rates_5m AS
 SELECT
     date_bin('00:05:00', coalesce(i.occurred_at, i.received_at, i.stored_at), to_timestamp(0)) AS time,
@@ -20,4 +20,5 @@ FROM interactions i
 JOIN verdicts v ON v.interaction_pk = i.id
 JOIN scorers c ON c.id = v.scorer_id
 WHERE i.is_current
+    AND NOT EXISTS (SELECT FROM verdicts later WHERE later.interaction_pk = v.interaction_pk AND later.id > v.id)
 GROUP BY 1, i.app, c.label, i.generator_model, v.scorer_id;

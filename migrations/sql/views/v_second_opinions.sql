@@ -1,4 +1,4 @@
--- A row is an opinion on a sentence of a current answer. ``agrees`` is NULL where the verifier cannot tell.
+-- A row is an opinion on a sentence of a current answer in its last verdict. ``agrees`` is NULL where the verifier cannot tell.
 CREATE OR REPLACE VIEW v_second_opinions AS
 SELECT
     coalesce(i.occurred_at, i.received_at, i.stored_at) AS time,
@@ -21,4 +21,5 @@ JOIN second_opinions o ON o.verdict_id = v.id
 JOIN sentences s
     ON s.verdict_id = o.verdict_id AND s.sentence_index = o.sentence_index AND s.scored_at = o.scored_at
 JOIN scorers c ON c.id = v.scorer_id
-WHERE i.is_current AND o.state = 'done';
+WHERE i.is_current AND o.state = 'done'
+    AND NOT EXISTS (SELECT FROM verdicts later WHERE later.interaction_pk = v.interaction_pk AND later.id > v.id);

@@ -1,4 +1,4 @@
--- One row per sentence of each current answer and scorer. A character span counts code points, as substr does.
+-- One row per sentence of each current answer in its last verdict. A character span counts code points, as substr does.
 -- The bulk is looked up from the interaction, which OFFSET 0 and subqueries see to: PostgreSQL knows neither how many
 -- weeks it will skip nor how many rows a join by two columns finds, and would rather read every week from end to end.
 CREATE OR REPLACE VIEW v_sentences AS
@@ -52,6 +52,7 @@ CROSS JOIN LATERAL (
     SELECT v.scorer_id, v.threshold_id, v.attributed_at, found.*
     FROM verdicts v JOIN sentences found ON found.verdict_id = v.id AND found.scored_at = v.scored_at
     WHERE v.interaction_pk = i.id
+        AND NOT EXISTS (SELECT FROM verdicts later WHERE later.interaction_pk = v.interaction_pk AND later.id > v.id)
     OFFSET 0
 ) AS s
 JOIN scorers c ON c.id = s.scorer_id

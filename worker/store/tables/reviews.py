@@ -68,6 +68,7 @@ review_tasks = Table(
     Column("round", Integer, nullable=False, server_default="1"),
     Column("created_at", TIME, nullable=False, server_default=func.now()),
     Column("closed_at", TIME),
+    Column("closed_because", Text),
     UniqueConstraint("interaction_pk", "scorer_id"),
 )
 Index(None, review_tasks.c.app, review_tasks.c.created_at)
