@@ -6,8 +6,8 @@ from alembic import op
 
 from migrations.definitions import applied_definitions, apply_definitions, take_back_definitions
 
-revision = "0010"
-down_revision = "0009"
+revision = "0012"
+down_revision = "0011"
 branch_labels = None
 depends_on = None
 kind = "expand"
