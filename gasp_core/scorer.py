@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -29,6 +29,7 @@ from gasp_core.memory import in_memory
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, no_removals, plan_exchange
+from gasp_core.progress import tell_progress
 from gasp_core.template import PLAIN, PromptTemplate
 from gasp_core.text.chunks import context_chunks
 from gasp_core.text.sentences import split_answer
@@ -78,6 +79,7 @@ class GroundingScorer:
         self._max_chunks = max_chunks
         self._masked = masked
         self._passes = passes or choose_passes(model).passes
+        self._tell: Callable[[], None] = lambda: None
         if masked and not self._passes.can_hide:
             raise ModelUnsupported(model.name, "it shares no prefixes, so chunks cannot be masked; leave them out")
         if masked and template.spliced:
@@ -119,7 +121,13 @@ class GroundingScorer:
         other._limits = limits  # noqa: SLF001 - a copy of our own
         return other
 
+    def tell_progress(self, tell: Callable[[], None]) -> None:
+        """Call ``tell`` between any two pieces of work from now on: blocks of a forward pass, and exchanges."""
+        self._tell = tell
+        tell_progress(self._model, tell)
+
     def _prepare(self, exchange: Exchange, removals: Removals, method: Method) -> _Work | AnswerGrounding:
+        self._tell()
         sentences = split_answer(exchange.answer)
         chunks = context_chunks(exchange.passages, self._max_chunks)
         if skip := answer_skip(exchange, sentences, chunks):
@@ -177,6 +185,7 @@ class GroundingScorer:
         return results
 
     def _token_scores(self, plan: Plan, states: Tensor) -> WindowScores:
+        self._tell()
         answer_ids = torch.tensor(plan.answer_ids, device=self._model.device)
         log_probabilities, divergences = token_scores(self._model.logits, self._model.vocabulary, states, answer_ids)
         # Averaging is done where the many small steps cost nothing.

@@ -22,7 +22,8 @@ from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
 from worker.errors import SettingsError
-from worker.ingest.scoring import AnswerScorer, Scoring
+from worker.ingest.pace import PART_S
+from worker.ingest.scoring import AnswerScorer, Scoring, TellsProgress
 from worker.ingest.settle import Ingest
 from worker.ingest.topic_reader import TopicReader
 from worker.jobs.attribution import AttributionWork
@@ -51,6 +52,8 @@ from worker.store.store import Store, open_store
 from worker.store.thresholds import Thresholds
 
 ENGINE_LOOK_S = 1.0
+# So that a part may take several times what was expected of it.
+PARTS_IN_TIMEOUT = 4
 SEEDED = "seeded default, not calibrated for this application; see docs/thresholds.md"
 
 log = structlog.get_logger(__name__)
@@ -219,6 +222,8 @@ def _score(worker: _Worker, roles: Collection[Role], on_settled: Callable[[Settl
         policy=policy,
     )
     retry = RetryPolicy(worker.stop, worker.telemetry, part="engine", within_s=settings.work_timeout_s)
+    if isinstance(worker.scorer, TellsProgress):
+        worker.scorer.tell_progress(retry.beat)
     attributes = Role.ATTRIBUTE in roles
     with _asking(worker) if attributes else nullcontext(()) as asking:
         behind: tuple[OpinionWork | RescoringWork, ...] = (*asking, rescoring)
@@ -293,6 +298,7 @@ def _consume(
             retry=retry,
             metrics=telemetry.metrics,
             channels=settings.review_channels,
+            part_s=min(PART_S, settings.work_timeout_s / PARTS_IN_TIMEOUT),
         )
         try:
             reader.run(source, ingest, engine, on_settled)

@@ -37,7 +37,7 @@ from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.service import register
-from worker.store.store import Store
+from worker.store.store import Store, open_store
 
 MESSAGES = 12
 BATCH = 4
@@ -53,11 +53,14 @@ class GatedScorer(GroundingScorer):
         self.gate = threading.Event()
         self.reached = threading.Event()
         self.fails_on = "nothing begins like this"
+        self.closes_after_one = False
 
     def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:
         """Wait, then score."""
         self.reached.set()
         assert self.gate.wait(60)
+        if self.closes_after_one:
+            self.gate.clear()
         if any(one.answer.startswith(self.fails_on) for one in exchanges):
             raise RuntimeError("the device is unhappy")
         return super().score(exchanges, method)
@@ -361,3 +364,29 @@ def test_a_row_that_the_database_refuses_is_a_dead_letter_and_the_rest_of_its_ba
         (Outcome.SCORED, None): MESSAGES - 1,
     }
     assert store.offsets.positions(loop.topic) == {0: MESSAGES}
+
+
+def test_a_batch_that_takes_longer_to_store_than_a_statement_may_is_stored_in_parts(
+    tansu: Broker, database_url: str, gated_model: LanguageModel
+) -> None:
+    with psycopg.connect(database_url.replace("postgresql+psycopg://", "postgresql://")) as connection:
+        connection.execute("""
+            CREATE FUNCTION slow_disk() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN PERFORM pg_sleep(0.4); RETURN NEW; END $$;
+            CREATE TRIGGER slow_disk BEFORE INSERT ON interactions FOR EACH ROW EXECUTE FUNCTION slow_disk()
+        """)
+    patient = open_store(f"{database_url}&options=-c%20statement_timeout%3D1s", application_name="gasp-test")
+    with patient as store, capture_logs() as events:
+        with running(tansu, store, gated_model) as loop:
+            loop.scorer.gate.set()
+            wait_until(lambda: loop.outcomes() == MESSAGES, what="every message")
+        assert store.ledger.counts() == {(Outcome.SCORED, None): MESSAGES}
+    assert "batch_too_slow_for_store" in {one["event"] for one in events}
+
+
+def test_a_batch_is_settled_as_far_as_it_is_scored(tansu: Broker, store: Store, gated_model: LanguageModel) -> None:
+    with running(tansu, store, gated_model) as loop:
+        loop.scorer.closes_after_one = True
+        loop.scorer.gate.set()
+        wait_until(lambda: store.offsets.positions(loop.topic) == {0: 1}, what="the first part")
+        assert loop.settled == []

@@ -108,6 +108,8 @@ WRITES: Mapping[str, Write] = {
     "thresholds.roll_back": lambda store, at: store.thresholds.roll_back("shop", at.scorer_id, "ada") is not None,
     "calibration_runs.book": lambda store, at: store.calibration_runs.book(_run(at), _proposal(at)) is not None,
     "offsets.claim": lambda store, _: store.offsets.claim(claim(2)) is not None,
+    "offsets.take_back_attempt": lambda store, _: store.offsets.take_back_attempt([advance(8, 9)]) is None,
+    "settlements.begin": lambda store, _: store.settlements.begin([advance(8, 9)]) == 1,
     "settlements.settle": lambda store, at: (
         store.settlements.settle(
             at.scorer_id, [selected(scored(8, "new", SCORES, at.threshold))], [advance(8, 9)]

@@ -1,20 +1,23 @@
-"""How a batch is booked: its dead letters first, then one transaction; one by one if the database refuses a row."""
+"""How a batch is booked: its dead letters first, then one transaction.
+
+It is stored in halves if that takes too long, and one by one if the database refuses a row.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Generic, TypeVar
 
 import structlog
 
 from schemas.reject_reason import RejectReason
 from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.steps import Steps
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Settled, Settlement, merge
 from worker.runtime.metrics import Metrics, Stage
 from worker.runtime.retry import RetryPolicy
-from worker.store.errors import StoreRejected
+from worker.store.errors import StoreRejected, StoreTimeout
 
 S = TypeVar("S", bound=Settlement)
 
@@ -43,41 +46,60 @@ class Booking(Generic[S]):
         self._metrics = metrics
 
     def book(self, settlements: Sequence[S], advances: Sequence[Advance]) -> Settled:
-        """Book a batch. Raises Stopped if a stop is asked for while a fault lasts; nothing is stored then."""
-        try:
-            return self._book_all(settlements, advances)
-        except StoreRejected as error:
-            # One row of the batch is more than the database can hold. Alone, each record shows which it was.
-            log.warning("batch_rejected_by_store", records=len(settlements), error=str(error))
-            return self._book_each(settlements, advances)
+        """Book a batch. Raises Stopped if a stop is asked for while a fault lasts."""
+        self._send(settlements)
+        return self._store_all(settlements, advances)
 
     def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
         """Dead-letter records whose bytes cannot be had, by reference."""
-        return self._book_all([self._dead(record, RejectReason.UNREADABLE, None) for record in records], [advance])
+        return self.book([self._dead(record, RejectReason.UNREADABLE, None) for record in records], [advance])
 
-    def _book_all(self, settlements: Sequence[S], advances: Sequence[Advance]) -> Settled:
+    def _send(self, settlements: Sequence[S]) -> None:
         # First the dead letters, then the ledger: a crash between them repeats a dead letter and loses none.
         self._retry.call(lambda: self._send_dead_letters(settlements), name="dead_letters")
-        return self._retry.call(lambda: self._store(settlements, advances), name="settle")
 
     def _send_dead_letters(self, settlements: Sequence[S]) -> None:
         with self._metrics.stage(Stage.DEAD_LETTERS):
             self._dead_letters.send(settlements)
 
+    def _store_all(self, settlements: Sequence[S], advances: Sequence[Advance]) -> Settled:
+        try:
+            return self._retry.call(lambda: self._store(settlements, advances), name="settle")
+        except _TooSlow:
+            log.warning("batch_too_slow_for_store", records=len(settlements))
+            return self._store_parts(settlements, advances, (len(settlements) + 1) // 2)
+        except StoreRejected as error:
+            if not settlements:
+                raise
+            if len(settlements) == 1:
+                return self._store_rejected(settlements[0], advances, error)
+            # One row of the batch is more than the database can hold. Alone, each record shows which it was.
+            log.warning("batch_rejected_by_store", records=len(settlements), error=str(error))
+            return self._store_parts(settlements, advances, 1)
+
     def _store(self, settlements: Sequence[S], advances: Sequence[Advance]) -> Settled:
         with self._metrics.stage(Stage.STORE):
-            return self._write(settlements, advances)
-
-    def _book_each(self, settlements: Sequence[S], advances: Sequence[Advance]) -> Settled:
-        positions = {advance.partition: advance for advance in advances}
-        results = []
-        for settlement in settlements:
-            record = settlement.record
-            step = replace(positions[record.partition], next_offset=record.offset + 1)
             try:
-                results.append(self._book_all([settlement], [step]))
-            except StoreRejected as error:
-                rejected = self._dead(record, RejectReason.STORE_REJECTED, error.constraint or "")
-                results.append(self._book_all([rejected], [step]))
-            positions[step.partition] = replace(step, expected=step.next_offset)
+                return self._write(settlements, advances)
+            except StoreTimeout as error:
+                # One record alone is waited for: then it is the database that is slow.
+                if len(settlements) < 2:
+                    raise
+                raise _TooSlow from error
+
+    def _store_parts(self, settlements: Sequence[S], advances: Sequence[Advance], size: int) -> Settled:
+        steps, results = Steps(advances), []
+        records = [settlement.record for settlement in settlements]
+        for start in range(0, len(settlements), size):
+            end = start + size
+            results.append(self._store_all(settlements[start:end], steps.through(records[start:end], records[end:])))
         return merge(results)
+
+    def _store_rejected(self, settlement: S, advances: Sequence[Advance], error: StoreRejected) -> Settled:
+        rejected = self._dead(settlement.record, RejectReason.STORE_REJECTED, error.constraint or "")
+        self._send([rejected])
+        return self._retry.call(lambda: self._store([rejected], advances), name="settle")
+
+
+class _TooSlow(Exception):  # noqa: N818 - reads as the fact it states
+    """A batch takes longer to store than a statement may."""

@@ -13,6 +13,7 @@ import structlog
 from worker.broker.errors import RecordsUnreadable
 from worker.broker.source import RecordSource
 from worker.errors import Stopped
+from worker.ingest.batch_limit import BatchLimit
 from worker.ingest.placement import Placement
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Settled
@@ -56,8 +57,9 @@ class Settling(Protocol):
 class Consumer:
     """Runs in the thread that calls ``run``; owns the source. ``part`` is its name among what has to be ready.
 
-    A batch has at most ``batch_messages`` records and, unless it is a single one, ``batch_bytes``. After a stop the
-    batch in flight gets the stop's grace and is then abandoned: it is read again by whoever has its partitions next.
+    A batch has at most ``batch_messages`` records, fewer after one that ended its worker, and, unless it is a single
+    one, ``batch_bytes``. After a stop the batch in flight gets the stop's grace and is then abandoned: what is not
+    settled of it is read again by whoever has its partitions next.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class Consumer:
         self._ingest = ingest
         self._engine = engine
         self._topic = topic
-        self._batch_messages = batch_messages
+        self._limit = BatchLimit(batch_messages)
         self._batch_bytes = batch_bytes
         self._stop = stop
         self._telemetry = telemetry
@@ -123,7 +125,7 @@ class Consumer:
             wait([self._flight.future], BUSY_WAIT_S)
         self._land()
         with self._telemetry.metrics.stage(Stage.POLL):
-            records = self._source.poll(BUSY_POLL_S if self._flight else POLL_S, self._batch_messages)
+            records = self._source.poll(BUSY_POLL_S if self._flight else POLL_S, self._limit.messages)
         batch: list[Record] = []
         try:
             for partition in self._placement.take_rebalance():
@@ -141,6 +143,10 @@ class Consumer:
 
     def _go_on(self, partition: int) -> None:
         """Read a partition that was claimed just now from where it stands."""
+        attempts = self._placement.held[partition].attempts
+        if attempts:
+            self._limit.after(attempts)
+            log.warning("batch_reduced", partition=partition, attempts=attempts, messages=self._limit.messages)
         self._pass_unreadable(partition)
         next_offset = self._placement.held[partition].next_offset
         self._source.seek(partition, next_offset)
@@ -177,7 +183,7 @@ class Consumer:
         size_bytes = 0
         for record in records:
             size_bytes += record.memory_bytes
-            if batch and size_bytes > self._batch_bytes:
+            if batch and (size_bytes > self._batch_bytes or len(batch) >= self._limit.messages):
                 break
             batch.append(record)
         return batch
@@ -215,9 +221,14 @@ class Consumer:
         try:
             settled = flight.future.result()
         except Stopped:
+            self._placement.take_back_attempt(flight.advances)
             log.info("batch_abandoned", partitions=[advance.partition for advance in flight.advances])
             return
+        except BaseException:
+            self._placement.take_back_attempt(flight.advances)
+            raise
         self._book(settled, flight.advances)
+        self._limit.went_well()
         self._source.resume(self._placement.running)
 
     def _book(self, settled: Settled, advances: Sequence[Advance]) -> None:
@@ -240,6 +251,7 @@ class Consumer:
         if self._flight is not None:
             log.warning("batch_abandoned", partitions=[advance.partition for advance in self._flight.advances])
             self._telemetry.metrics.batch_abandoned()
+            self._placement.take_back_attempt(self._flight.advances)
 
     def _rewind(self, records: Sequence[Record]) -> None:
         """Read records that were read but not launched once more: from behind the batch in flight."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -17,6 +18,7 @@ from worker.rules.claims import Claim, LostOffsets
 from worker.rules.records import Record
 from worker.rules.settlement import Advance
 from worker.runtime.telemetry import Telemetry
+from worker.store.errors import StoreError
 from worker.store.offsets import Offsets
 
 CLAIM_AGAIN_S = 1.0
@@ -34,11 +36,15 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class Held:
-    """A partition that is ours: where it goes on, and the generation of the group in which we claimed it."""
+    """A partition that is ours: where it goes on, and the generation of the group in which we claimed it.
+
+    ``attempts`` is how many batches were begun before that and not settled to their end.
+    """
 
     next_offset: int
     incarnation: int
     generation: int
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,11 @@ class Placement:
         if held is not None and held.next_offset == advance.expected:
             held.next_offset = advance.next_offset
 
+    def take_back_attempt(self, advances: Sequence[Advance]) -> None:
+        """A batch is left in good order, without its end. A fault of the database is no matter then."""
+        with suppress(StoreError):
+            self._offsets.take_back_attempt(advances)
+
     def fenced(self, partitions: Set[int]) -> None:
         """Another worker has claimed these, or did so before they came back to us: claim them again if they are."""
         self._unplaced |= partitions & self.held.keys()
@@ -176,7 +187,7 @@ class Placement:
             self._note_lost(vanished, lost, None)
         self._require_known(partition, position.next_offset, extent)
         self._refusals.pop(partition, None)
-        self.held[partition] = Held(position.next_offset, position.incarnation, claim.generation)
+        self.held[partition] = Held(position.next_offset, position.incarnation, claim.generation, position.attempts)
         return True
 
     def _insists(self, partition: int) -> bool:

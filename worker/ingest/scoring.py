@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import structlog
 
@@ -38,6 +38,15 @@ class AnswerScorer(Protocol):
 
     def within(self, limits: Limits) -> Self:
         """The same scorer under other limits."""
+        ...
+
+
+@runtime_checkable
+class TellsProgress(Protocol):
+    """A scorer that gives signs of life while it scores."""
+
+    def tell_progress(self, tell: Callable[[], None]) -> None:
+        """Call ``tell`` between any two pieces of work from now on."""
         ...
 
 

@@ -6,7 +6,9 @@ Kafka's position is not its concern.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
@@ -19,10 +21,12 @@ from schemas.reject_reason import RejectReason
 from worker.ingest.booking import Booking
 from worker.ingest.dead_letters import DeadLetters
 from worker.ingest.decode import decode
+from worker.ingest.pace import PART_S, Pace
 from worker.ingest.scoring import Scoring, Unscorable
+from worker.ingest.steps import Steps
 from worker.rules.chooser import Chooser
 from worker.rules.records import Record
-from worker.rules.settlement import Advance, Outcome, Settled, Settlement
+from worker.rules.settlement import Advance, Outcome, Settled, Settlement, merge
 from worker.rules.verdict import Threshold, judge, threshold_for
 from worker.runtime.metrics import Metrics, Stage
 from worker.runtime.retry import RetryPolicy
@@ -32,6 +36,9 @@ from worker.store.settlements import Settlements
 from worker.store.thresholds import Thresholds
 
 DUPLICATE = "duplicate"
+# How often a message may end the process that scores it, by whatever means, before it is given up.
+MAX_ATTEMPTS = 5
+WORKER_ENDED = "WorkerEnded"
 
 # The operating system's, so that no message can choose whether people read it.
 _RANDOM = random.SystemRandom()
@@ -41,10 +48,24 @@ log = structlog.get_logger(__name__)
 Key = tuple[str, str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A record of a batch, decoded."""
+
+    record: Record
+    decoded: Decoded | Rejected
+
+    @property
+    def characters(self) -> int:
+        """How much there is to score."""
+        return _characters(exchange_of(self.decoded.interaction)) if isinstance(self.decoded, Decoded) else 0
+
+
 class Ingest:
     """Settles batches under one scorer and detector.
 
-    Review tasks are sent on the ``channels``; ``uniform`` draws from [0, 1) which answers become one.
+    Review tasks are sent on the ``channels``; ``uniform`` draws from [0, 1) which answers become one. ``part_s`` is how
+    long a part of a batch may take to score.
     """
 
     def __init__(
@@ -64,7 +85,10 @@ class Ingest:
         metrics: Metrics,
         channels: Sequence[str] = (),
         uniform: Callable[[], float] = _RANDOM.random,
+        part_s: float = PART_S,
     ) -> None:
+        self._settlements = settlements
+        self._pace = Pace(part_s)
         self._interactions = interactions
         self._in_force = thresholds
         self._sampling = sampling
@@ -88,14 +112,31 @@ class Ingest:
     def settle(self, records: Sequence[Record], advances: Sequence[Advance]) -> Settled:
         """Give every record its outcome and store all of them with the partitions' new offsets; there may be none.
 
-        Waits while a transient fault lasts. Raises Stopped if a stop is asked for meanwhile, and ScorerBroken;
-        nothing is stored then.
+        On a slow machine that is done in parts, so that what is scored is stored before long. Waits while a transient
+        fault lasts. Raises Stopped if a stop is asked for meanwhile, and ScorerBroken; what was done before stays.
         """
         if not records:
             return self._booking.book([], advances)
+        attempt = self._retry.call(lambda: self._settlements.begin(advances), name="begin")
         with self._metrics.stage(Stage.DECODE):
-            decoded = [self._decode(record) for record in records]
-        groundings = self._groundings([item.interaction for item in decoded if isinstance(item, Decoded)])
+            items = [_Item(record, self._decode(record)) for record in records]
+        steps, fenced = Steps(advances), set[int]()
+        done: list[Settled] = []
+        while items := [item for item in items if item.record.partition not in fenced]:
+            # What ended the attempts before this one is what comes first, and must take nothing along.
+            is_suspect = attempt > 1 and not done
+            end = self._pace.fitting([item.characters for item in items], alone=is_suspect)
+            part, items = items[:end], items[end:]
+            steps_of_part = steps.through([item.record for item in part], [item.record for item in items])
+            gives_up = is_suspect and attempt > MAX_ATTEMPTS
+            done.append(self._settle_part(part, steps_of_part, gives_up=gives_up))
+            fenced |= {partition for _, partition in done[-1].fenced}
+        return merge(done)
+
+    def _settle_part(self, items: Sequence[_Item], advances: Sequence[Advance], *, gives_up: bool) -> Settled:
+        records, decoded = [item.record for item in items], [item.decoded for item in items]
+        interactions = [item.interaction for item in decoded if isinstance(item, Decoded)]
+        groundings = self._groundings(interactions, gives_up=gives_up)
         thresholds = self._retry.call(self._thresholds, name="thresholds")
         chooser = self._retry.call(lambda: self._chooser(groundings), name="allowances")
         with self._metrics.stage(Stage.JUDGE):
@@ -117,11 +158,16 @@ class Ingest:
             received_at=datetime.now(UTC),
         )
 
-    def _groundings(self, interactions: Sequence[Interaction]) -> dict[Key, AnswerGrounding | Unscorable]:
-        """Score what this scorer has not judged yet, each content once."""
+    def _groundings(
+        self, interactions: Sequence[Interaction], *, gives_up: bool
+    ) -> dict[Key, AnswerGrounding | Unscorable]:
+        """Score what this scorer has not judged yet, each content once; or give it up, if it ended the worker."""
         logged = {key_of(interaction): interaction for interaction in interactions}
         known = self._retry.call(lambda: self._known(list(logged)), name="known")
         fresh = {key: interaction for key, interaction in logged.items() if key not in known}
+        if gives_up and fresh:
+            log.error("scoring_given_up", attempts=MAX_ATTEMPTS)
+            return dict.fromkeys(fresh, Unscorable(WORKER_ENDED))
         exchanges = [exchange_of(interaction) for interaction in fresh.values()]
         found = self._retry.call(lambda: self._score(exchanges), name="score")
         return dict(zip(fresh, found, strict=True))
@@ -131,8 +177,10 @@ class Ingest:
             return self._interactions.known(self._scorer_id, keys)
 
     def _score(self, exchanges: Sequence[Exchange]) -> list[AnswerGrounding | Unscorable]:
+        started = time.monotonic()
         with self._metrics.stage(Stage.SCORE):
             found = self._scoring.score(exchanges)
+        self._pace.took(sum(map(_characters, exchanges)), time.monotonic() - started)
         self._metrics.tokens_scored(sum(_tokens(one) for one in found if isinstance(one, AnswerGrounding)))
         return found
 
@@ -171,6 +219,10 @@ class Ingest:
     def _chooser(self, groundings: Mapping[Key, AnswerGrounding | Unscorable]) -> Chooser:
         apps = {app for (app, *_), found in groundings.items() if isinstance(found, AnswerGrounding)}
         return Chooser(self._sampling.allowances(self._scorer_id, sorted(apps)), self._uniform)
+
+
+def _characters(exchange: Exchange) -> int:
+    return len(exchange.question) + len(exchange.answer) + sum(len(passage.text) for passage in exchange.passages)
 
 
 def _tokens(grounding: AnswerGrounding) -> int:

@@ -54,10 +54,12 @@ class Position:
     """Where a claimed partition goes on, in which incarnation of its topic, and what was skipped just now.
 
     ``vanished`` are the partitions that went with the topic's last incarnation, as was found just now, each with what
-    was lost with it.
+    was lost with it. ``attempts`` is how many batches were begun there since one was settled to its end: one that ended
+    its worker counts again with each attempt.
     """
 
     next_offset: int
     incarnation: int = 0
     lost: LostOffsets | None = None
     vanished: Mapping[int, LostOffsets] = field(default_factory=dict)
+    attempts: int = field(default=0, compare=False)

@@ -47,7 +47,7 @@ class Advance:
     """A partition's step from ``expected`` to ``next_offset`` by the owner that claimed it in ``generation`` or before.
 
     It is refused if Postgres holds another owner, incarnation or offset. ``end_offset`` is the partition's own end as
-    of the last fetch.
+    of the last fetch. A batch that is booked in parts takes several steps, of which the last ``ends_batch``.
     """
 
     topic: str
@@ -58,6 +58,7 @@ class Advance:
     generation: int
     incarnation: int = 0
     end_offset: int | None = None
+    ends_batch: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ class ProcessSettings(BaseModel):
         300.0, ge=5, description="A process whose poll loop is silent for so long ends itself"
     )
     work_timeout_s: float = Field(
-        3600.0, ge=5, description="A process in which a batch, a job or the start takes so long ends itself, too"
+        3600.0,
+        ge=5,
+        description="A process in which a batch, a job or the start makes no progress for so long ends itself, too",
     )
     http_host: str = Field("127.0.0.1", description="The address for /healthz, /readyz and /metrics; 0.0.0.0 is all")
     http_port: int | None = Field(

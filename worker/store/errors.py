@@ -4,6 +4,7 @@
     ├── StoreUnavailable       passes by itself: back off and try the same again
     │   ├── StoreConflict      another transaction was quicker; the store has tried again several times already
     │   ├── StoreBusy          another session kept a table or row locked for longer than we wait
+    │   ├── StoreTimeout       a statement took longer than one may; less at a time may pass
     │   └── PartitionMissing   the row's week has no partition; the store has made those from now on already
     ├── StoreNotReady          somebody must act: not migrated, no such database, no right, wrong password, bad URL
     └── StoreRejected          the data can never be stored as it is
@@ -35,6 +36,10 @@ class StoreConflict(StoreUnavailable):
 
 class StoreBusy(StoreUnavailable):
     """Somebody else uses what was to be changed, and did not finish while we waited. Nothing was written."""
+
+
+class StoreTimeout(StoreUnavailable):
+    """A statement was cancelled because it took longer than one may. Nothing was written."""
 
 
 class PartitionMissing(StoreUnavailable):

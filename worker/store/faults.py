@@ -18,6 +18,7 @@ from worker.store.errors import (
     StoreError,
     StoreNotReady,
     StoreRejected,
+    StoreTimeout,
     StoreUnavailable,
 )
 
@@ -50,6 +51,7 @@ _ERRORS_BY_SQLSTATE: dict[str, type[StoreError]] = {
     "55": StoreUnavailable,  # object in use
     "55P03": StoreBusy,  # lock not available
     "57": StoreUnavailable,  # cancelled by a timeout, shutting down, starting up
+    "57014": StoreTimeout,  # cancelled by a timeout, or by somebody
     "58": StoreUnavailable,  # input/output error
     "XX": StoreUnavailable,  # internal error
 }

@@ -12,7 +12,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 
-from sqlalchemy import BigInteger, Connection, DateTime, Row, Update, bindparam, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Row,
+    Update,
+    bindparam,
+    case,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql
 
 from worker.rules.claims import Claim, LossReason, LostOffsets, Position
@@ -21,8 +35,8 @@ from worker.store.repository import Repository, reads, writes
 from worker.store.tables import offset_gaps, partition_offsets
 
 PartitionKey = tuple[str, int]
-Stored = Row[int, int, int, str | None, str, int | None, datetime | None]
-"""Next offset, incarnation, generation, topic id, owner, end offset and time of vanishing of a partition."""
+Stored = Row[int, int, int, str | None, str, int | None, datetime | None, int]
+"""Next offset, incarnation, generation, topic id, owner, end offset, time of vanishing and attempts of a partition."""
 Rows = Sequence[Row[int, int, str | None]]
 """Partition, incarnation and topic id of what a topic has in the database."""
 
@@ -88,8 +102,10 @@ class Offsets(Repository):
         if position.lost is not None:
             _enter_lost(connection, claim, claim.partition, stored.incarnation, position.lost)
         taken = update(partition_offsets).where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
+        has_moved = position.next_offset != stored.next_offset or position.incarnation != stored.incarnation
         connection.execute(
             taken.values(
+                **({"batch_attempts": 0, "offset_attempts": 0} if has_moved else {}),
                 next_offset=position.next_offset,
                 incarnation=position.incarnation,
                 topic_id=claim.topic_id or stored.topic_id,
@@ -102,17 +118,51 @@ class Offsets(Repository):
         )
         return replace(position, vanished=_enter_vanished(connection, claim))
 
+    @writes
+    def take_back_attempt(self, connection: Connection, advances: Sequence[Advance]) -> None:
+        """The batch was left in good order: what kept it from its end has nothing to do with it."""
+        for advance in _in_order(advances):
+            less = func.greatest(_offsets.batch_attempts - 1, 0), func.greatest(_offsets.offset_attempts - 1, 0)
+            _count(connection, advance, *less)
+
+
+def count_attempt(connection: Connection, advances: Sequence[Advance]) -> int:
+    """Count that a batch is begun in the partitions that are still ours; how often it was where it was most often.
+
+    That is 1 at first, and grows while the position does not move at all.
+    """
+    more = _offsets.batch_attempts + 1, _offsets.offset_attempts + 1
+    return max((_count(connection, advance, *more) for advance in _in_order(advances)), default=0)
+
+
+def _in_order(advances: Sequence[Advance]) -> list[Advance]:
+    """The same order for everyone, so that two owners cannot wait for each other."""
+    return sorted(advances, key=lambda step: (step.topic, step.partition))
+
+
+def _count(connection: Connection, advance: Advance, batch: ColumnElement[int], offset: ColumnElement[int]) -> int:
+    """Set the attempts of a partition that stands where the batch begins, or within it; 0 if it is no longer ours."""
+    ours = (
+        _offsets.topic == advance.topic,
+        _offsets.partition == advance.partition,
+        _offsets.owner == advance.owner,
+        _offsets.incarnation == advance.incarnation,
+        _offsets.next_offset >= advance.expected,
+        _offsets.next_offset < advance.next_offset,
+    )
+    counted = update(partition_offsets).where(*ours).values(batch_attempts=batch, offset_attempts=offset)
+    return connection.execute(counted.returning(_offsets.offset_attempts)).scalar_one_or_none() or 0
+
 
 def advance_all(
     connection: Connection, advances: Sequence[Advance], broker_times: dict[PartitionKey, datetime]
 ) -> set[PartitionKey]:
     """Take every step that its owner may still take; return the partitions where it may not.
 
-    The rows stay locked until the transaction ends, so a second owner waits here and is then refused. The order is
-    the same for everyone, so that two owners cannot wait for each other.
+    The rows stay locked until the transaction ends, so a second owner waits here and is then refused.
     """
     fenced = set()
-    for advance in sorted(advances, key=lambda step: (step.topic, step.partition)):
+    for advance in _in_order(advances):
         key = (advance.topic, advance.partition)
         if not _advance(connection, advance, broker_times.get(key)):
             fenced.add(key)
@@ -137,6 +187,7 @@ def _locked_row(connection: Connection, claim: Claim, known: Rows) -> Stored:
             _offsets.owner,
             _offsets.end_offset,
             _offsets.vanished_at,
+            _offsets.batch_attempts,
         )
         .where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
         .with_for_update()
@@ -189,7 +240,7 @@ def _position(stored: Stored, claim: Claim, known: Rows) -> Position:
     if stored.next_offset < claim.beginning_offset:
         unread = LostOffsets(stored.next_offset, claim.beginning_offset, LossReason.RETENTION)
         return Position(claim.beginning_offset, stored.incarnation, unread)
-    return Position(stored.next_offset, stored.incarnation)
+    return Position(stored.next_offset, stored.incarnation, attempts=stored.batch_attempts)
 
 
 def _enter_vanished(connection: Connection, claim: Claim) -> dict[int, LostOffsets]:
@@ -242,6 +293,7 @@ def _advance(connection: Connection, advance: Advance, broker_time: datetime | N
         "a_next_offset": advance.next_offset,
         "a_end_offset": advance.end_offset,
         "a_broker_time": broker_time,
+        "a_ends_batch": advance.ends_batch,
     }
     return connection.execute(_step(), values).rowcount == 1
 
@@ -266,6 +318,8 @@ def _step() -> Update:
             last_broker_time=func.coalesce(
                 bindparam("a_broker_time", type_=DateTime(timezone=True)), _offsets.last_broker_time
             ),
+            batch_attempts=case((bindparam("a_ends_batch", type_=Boolean()), 0), else_=_offsets.batch_attempts),
+            offset_attempts=0,
             updated_at=func.now(),
         )
     )

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 from worker.rules.settlement import Advance, Settled, Settlement
 from worker.store.interactions import stored_revisions, write_revisions
 from worker.store.ledger import write_ledger
-from worker.store.offsets import PartitionKey, advance_all
+from worker.store.offsets import PartitionKey, advance_all, count_attempt
 from worker.store.replacement import replace_verdicts
 from worker.store.repository import Repository, writes
 from worker.store.review_tasks import AskedAnswer, write_tasks
@@ -31,6 +31,14 @@ class Settlements(Repository):
         """
         check_batch(settlements, advances)
         return self._book(scorer_id, settlements, advances)
+
+    @writes
+    def begin(self, connection: Connection, advances: Sequence[Advance]) -> int:
+        """Note that a batch is begun, before it can end the process; the number of this attempt.
+
+        It is above 1 if the attempts before it ended without a single step of a partition.
+        """
+        return count_attempt(connection, advances)
 
     @writes
     def _book(

@@ -40,6 +40,8 @@ partition_offsets = Table(
     Column("incarnation", Integer, nullable=False, server_default="0"),
     Column("topic_id", Text),
     Column("vanished_at", TIME),
+    Column("batch_attempts", Integer, nullable=False, server_default="0"),
+    Column("offset_attempts", Integer, nullable=False, server_default="0"),
     PrimaryKeyConstraint("topic", "partition"),
 )
 
