@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+import orjson
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
@@ -16,15 +18,18 @@ from schemas.envelope import JsonObject, open_envelope
 from schemas.errors import UnusablePayload
 from schemas.headers import Headers
 from schemas.interaction import MAX_ID_CHARS, Interaction, Passage
+from schemas.names import derived_id, suffixed_id
 from schemas.payload import present
 from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
+from schemas.text import REPLACEMENT
 from schemas.timestamps import parse_timestamp
 
-# Stands in until the content is known to be valid and can be hashed. The id is no part of the hash.
+# Stands in until the row is known to be valid.
 _ID_PENDING = "pending"
-_HASH_CHARS_IN_ID = 32
 _MAX_FAULTS_TOLD = 3
+# An id of the greatest length, every character written as an escape.
+_MAX_SPELLED_CHARS = len(r"\u0000") * MAX_ID_CHARS
 _CONTRACT_FIELDS = {*Interaction.model_fields, *Passage.model_fields}
 
 
@@ -60,15 +65,40 @@ def decode_payload(
         native = _completed(adapter.adapt(opened.body), opened.event, default_app=default_app)
         dated, repairs = _dated(native, received_at=received_at)
         interaction = _validated(dated)
+        interaction_id, renamed = _named(native, lambda: _spelled(value or b"", headers, default_app=default_app))
     except UnusablePayload as unusable:
         return Rejected(unusable.reason, unusable.detail[:MAX_DETAIL_CHARS])
-    return Decoded(interaction, adapter.name, (*opened.repairs, *repairs))
+    named = interaction.model_copy(update={"interaction_id": interaction_id}) if renamed else interaction
+    return Decoded(named, adapter.name, (*opened.repairs, *repairs, *renamed))
 
 
-def _completed(native: JsonObject, event: JsonObject, *, default_app: str) -> JsonObject:
+def _named(native: JsonObject, spelled: Callable[[], JsonObject]) -> tuple[str, tuple[Repair, ...]]:
+    """The exchange's id, and what was done to it. ``spelled`` reads the row again with unstorable characters apart."""
+    interaction_id = native["interaction_id"]
+    if not isinstance(interaction_id, str):
+        may_be_repaired = REPLACEMENT.encode() in orjson.dumps(native)
+        return derived_id(spelled() if may_be_repaired else native), (Repair.ID_DERIVED,)
+    if REPLACEMENT not in f"{native['app']}{interaction_id}":
+        return interaction_id, ()
+    logged = spelled()
+    if (logged["app"], logged["interaction_id"]) == (native["app"], interaction_id):
+        return interaction_id, ()
+    return suffixed_id(interaction_id, logged["app"], logged["interaction_id"]), (Repair.ID_SUFFIXED,)
+
+
+def _spelled(value: bytes, headers: Headers, *, default_app: str) -> JsonObject:
+    """The row of a usable message, with escapes in the place of characters that cannot be stored."""
+    opened = open_envelope(value, headers, spelled=True)
+    native = adapter_for(opened.body, headers).adapt(opened.body)
+    return _completed(native, opened.event, default_app=default_app, max_id_chars=_MAX_SPELLED_CHARS)
+
+
+def _completed(
+    native: JsonObject, event: JsonObject, *, default_app: str, max_id_chars: int = MAX_ID_CHARS
+) -> JsonObject:
     """Fill what the row leaves out from the CloudEvents attributes around it, which are kept as metadata."""
     complete = dict(native)
-    complete["interaction_id"] = native.get("interaction_id") or _event_id(event)
+    complete["interaction_id"] = native.get("interaction_id") or _event_id(event, max_id_chars)
     complete["app"] = native.get("app") or default_app
     if native.get("occurred_at") is None:
         complete["occurred_at"] = event.get("time")
@@ -77,11 +107,11 @@ def _completed(native: JsonObject, event: JsonObject, *, default_app: str) -> Js
     return complete
 
 
-def _event_id(event: JsonObject) -> str | None:
+def _event_id(event: JsonObject, max_chars: int) -> str | None:
     """An event's id is unique only together with its source."""
     source, event_id = as_text(event.get("source")), as_text(event.get("id"))
     joined = f"{source}#{event_id}" if source and event_id else event_id
-    return joined if joined and len(joined) <= MAX_ID_CHARS else None
+    return joined if joined and len(joined) <= max_chars else None
 
 
 def _dated(native: JsonObject, *, received_at: datetime) -> tuple[dict[str, object], tuple[Repair, ...]]:
@@ -100,16 +130,13 @@ def _with_metadata(native: JsonObject, others: JsonObject) -> JsonObject:
 
 
 def _validated(native: dict[str, object]) -> Interaction:
-    """Check the row against the contract; one without an id is named after its content."""
+    """Check the row against the contract. One without an id is named later."""
     try:
-        interaction = Interaction.model_validate({**native, "interaction_id": native["interaction_id"] or _ID_PENDING})
+        return Interaction.model_validate({**native, "interaction_id": native["interaction_id"] or _ID_PENDING})
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
         detail = "; ".join(_fault(fault) for fault in faults[:_MAX_FAULTS_TOLD])
         raise UnusablePayload(RejectReason.WRONG_SHAPE, detail) from None
-    if native["interaction_id"]:
-        return interaction
-    return interaction.model_copy(update={"interaction_id": f"sha256-{interaction.content_hash[:_HASH_CHARS_IN_ID]}"})
 
 
 def _fault(fault: ErrorDetails) -> str:

@@ -41,16 +41,17 @@ class _Layer:
     node: JsonValue
     event: JsonObject
     repairs: tuple[Repair, ...]
+    spelled: bool
 
 
-def open_envelope(value: bytes, headers: Headers) -> Opened:
-    """Parse the value and unwrap it down to the object that describes the exchange.
+def open_envelope(value: bytes, headers: Headers, *, spelled: bool = False) -> Opened:
+    """Parse the value and unwrap it down to the object that describes the exchange; ``spelled`` as in ``parse_json``.
 
     Raises UnusablePayload: as ``parse_framed`` does; null_value, empty_value or not_an_object for what a wrapper
     holds; too_deep for more than MAX_WRAPPERS wrappers; wrong_shape for base64 that is none.
     """
-    parsed = parse_framed(value)
-    layer = _Layer(parsed.value, _event_of_headers(headers), parsed.repairs)
+    parsed = parse_framed(value, spelled=spelled)
+    layer = _Layer(parsed.value, _event_of_headers(headers, spelled=spelled), parsed.repairs, spelled)
     was_string = False
     for _ in range(MAX_WRAPPERS + 1):
         inner = _unwrap(layer, may_be_string=not was_string)
@@ -65,7 +66,7 @@ def _unwrap(layer: _Layer, *, may_be_string: bool) -> _Layer | None:
     """Return what the outermost wrapper holds, or None if there is no wrapper left."""
     node = layer.node
     if isinstance(node, str) and may_be_string and node.lstrip("\ufeff\t\n\r ").startswith("{"):
-        return _parsed(layer, parse_json(node.encode()))
+        return _parsed(layer, parse_json(node.encode(), spelled=layer.spelled))
     if not isinstance(node, dict):
         return None
     if "specversion" in node and any(name in node for name in _EVENT_DATA):
@@ -80,7 +81,7 @@ def _open_event(layer: _Layer, event: JsonObject) -> _Layer:
     layer = replace(layer, event={**layer.event, **attributes})
     if event.get("data") is not None or "data_base64" not in event:
         return replace(layer, node=event.get("data"))
-    return _parsed(layer, parse_framed(_decode_base64(event["data_base64"])))
+    return _parsed(layer, parse_framed(_decode_base64(event["data_base64"]), spelled=layer.spelled))
 
 
 def _decode_base64(data: JsonValue) -> bytes:
@@ -94,11 +95,11 @@ def _parsed(layer: _Layer, parsed: Parsed) -> _Layer:
     return replace(layer, node=parsed.value, repairs=tuple(dict.fromkeys((*layer.repairs, *parsed.repairs))))
 
 
-def _event_of_headers(headers: Headers) -> JsonObject:
+def _event_of_headers(headers: Headers, *, spelled: bool) -> JsonObject:
     """The attributes of an event in binary mode, where the value is the event's data alone."""
     return {
         name.removeprefix(_EVENT_HEADER_PREFIX): text
-        for name, text in header_texts(headers).items()
+        for name, text in header_texts(headers, spelled=spelled).items()
         if name.startswith(_EVENT_HEADER_PREFIX)
     }
 

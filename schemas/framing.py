@@ -22,14 +22,14 @@ _BINARY = re.compile(rb"\x1f\x8b|\x28\xb5\x2f\xfd|Obj\x01|PAR1|[\x00-\x08\x0b\x0
 _FRAMED_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\r ]*(?:\{|$)")
 
 
-def parse_framed(value: bytes) -> Parsed:
+def parse_framed(value: bytes, *, spelled: bool = False) -> Parsed:
     """Take a schema registry's frame off, if there is one, and parse the JSON behind it.
 
     Raises UnusablePayload as ``parse_json`` does, and unsupported_encoding for what is visibly another encoding.
     """
     payload = _without_frame(value)
     try:
-        return parse_json(payload)
+        return parse_json(payload, spelled=spelled)
     except UnusablePayload:
         is_json = _FRAMED_JSON.match(payload) if payload is not value else not _BINARY.match(payload)
         if is_json:

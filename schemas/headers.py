@@ -10,12 +10,16 @@ from schemas.text import REPLACEMENT
 Headers: TypeAlias = Iterable[tuple[str, bytes | None]]
 
 
-def header_texts(headers: Headers) -> dict[str, str]:
-    """Return the headers that have bytes, as text; the first of a name wins. Bytes that are no UTF-8 are replaced."""
+def header_texts(headers: Headers, *, spelled: bool = False) -> dict[str, str]:
+    """Return the headers that have bytes, as text; the first of a name wins.
+
+    Bytes that are no UTF-8 are replaced or, ``spelled``, written as escapes; so is NUL.
+    """
+    errors, nul = ("backslashreplace", "\\x00") if spelled else ("replace", REPLACEMENT)
     texts: dict[str, str] = {}
     for name, value in headers:
         if value is not None:
-            texts.setdefault(name, value.decode(errors="replace").replace("\x00", REPLACEMENT))
+            texts.setdefault(name, value.decode(errors=errors).replace("\x00", nul))
     return texts
 
 

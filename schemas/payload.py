@@ -52,9 +52,11 @@ def present(value: bytes | None, *, max_bytes: int) -> bytes:
     return value
 
 
-def parse_json(text: bytes) -> Parsed:
+def parse_json(text: bytes, *, spelled: bool = False) -> Parsed:
     """Parse UTF-8 JSON. Of a key that comes twice the last counts; integers of 64 bits and more become floats.
 
+    ``spelled`` leaves characters that cannot be stored as the escapes that they are written with, where otherwise all
+    of them become the same character.
     Raises UnusablePayload: empty_value, invalid_utf8, invalid_json, non_finite_number or too_deep.
     """
     text, repairs = _without_bom(text)
@@ -62,11 +64,11 @@ def parse_json(text: bytes) -> Parsed:
         raise UnusablePayload(RejectReason.EMPTY_VALUE, "nothing but white space")
     _check_depth(text)
     if _NUL_ESCAPE in text:
-        text, repairs = _replace_unstorable(text, repairs)
+        text, repairs = _replace_unstorable(text, repairs, spelled=spelled)
     try:
         return Parsed(orjson.loads(text), repairs)
     except orjson.JSONDecodeError as error:
-        return _parse_repaired(text, repairs, error)
+        return _parse_repaired(text, repairs, error, spelled=spelled)
 
 
 def _without_bom(text: bytes) -> tuple[bytes, tuple[Repair, ...]]:
@@ -81,8 +83,10 @@ def _check_depth(text: bytes) -> None:
         raise UnusablePayload(RejectReason.TOO_DEEP, f"nested deeper than {MAX_DEPTH}")
 
 
-def _parse_repaired(text: bytes, repairs: tuple[Repair, ...], error: orjson.JSONDecodeError) -> Parsed:
-    repaired, repairs = _replace_unstorable(text, repairs)
+def _parse_repaired(
+    text: bytes, repairs: tuple[Repair, ...], error: orjson.JSONDecodeError, *, spelled: bool
+) -> Parsed:
+    repaired, repairs = _replace_unstorable(text, repairs, spelled=spelled)
     if repaired == text:
         raise _unusable(text, error)
     try:
@@ -91,18 +95,26 @@ def _parse_repaired(text: bytes, repairs: tuple[Repair, ...], error: orjson.JSON
         raise _unusable(repaired, second) from None
 
 
-def _replace_unstorable(text: bytes, repairs: tuple[Repair, ...]) -> tuple[bytes, tuple[Repair, ...]]:
+def _replace_unstorable(text: bytes, repairs: tuple[Repair, ...], *, spelled: bool) -> tuple[bytes, tuple[Repair, ...]]:
     r"""Replace each ``\u0000`` and each half of a surrogate pair by ``\ufffd``: one character for one character.
 
-    Escaped backslashes are put aside first, so that what looks like an escape is one.
+    Escaped backslashes are put aside first, so that what looks like an escape is one. Spelled, the escape becomes the
+    text that it is written with.
     """
     if _NEVER_IN_UTF8 in text:
         return text, repairs
     bare = text.replace(_BACKSLASH_ESCAPE, 2 * _NEVER_IN_UTF8)
-    without_nul = bare.replace(_NUL_ESCAPE, _REPLACEMENT_ESCAPE)
-    clean, lone_count = _LONE_SURROGATE.subn(lambda _: _REPLACEMENT_ESCAPE, without_nul)
+    without_nul = bare.replace(_NUL_ESCAPE, _spelled(_NUL_ESCAPE) if spelled else _REPLACEMENT_ESCAPE)
+    clean, lone_count = _LONE_SURROGATE.subn(
+        lambda found: _spelled(found[0]) if spelled else _REPLACEMENT_ESCAPE, without_nul
+    )
     found = (*[Repair.NUL] * (without_nul != bare), *[Repair.LONE_SURROGATE] * (lone_count > 0))
     return clean.replace(2 * _NEVER_IN_UTF8, _BACKSLASH_ESCAPE), tuple(dict.fromkeys((*repairs, *found)))
+
+
+def _spelled(escape: bytes) -> bytes:
+    """The escape with its backslash escaped, as it is put aside."""
+    return 2 * _NEVER_IN_UTF8 + escape[1:]
 
 
 def _unusable(text: bytes, error: orjson.JSONDecodeError) -> UnusablePayload:

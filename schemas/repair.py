@@ -9,6 +9,8 @@ class Repair(StrEnum):
     """A repair. The interaction that results says less, or says it differently, than what was logged."""
 
     BOM = "bom"
+    ID_DERIVED = "id_derived"
+    ID_SUFFIXED = "id_suffixed"
     LONE_SURROGATE = "lone_surrogate"
     NUL = "nul"
     OCCURRED_AT_DROPPED = "occurred_at_dropped"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -52,7 +53,7 @@ def test_an_odd_message_is_decoded_and_says_what_was_repaired(case: BadInput) ->
     assert result.repairs == case.repairs
     assert result.interaction.occurred_at == case.occurred_at
     if case.interaction_id is None:
-        assert result.interaction.interaction_id == f"sha256-{result.interaction.content_hash[:32]}"
+        assert result.interaction.interaction_id.startswith("sha256-")
     else:
         assert result.interaction.interaction_id == case.interaction_id
 
@@ -95,6 +96,120 @@ def test_a_row_without_an_id_gets_the_same_id_each_time() -> None:
     other = decoded(encode(row(None, answer="Something else.")))
     assert first.interaction.interaction_id == second.interaction.interaction_id
     assert first.interaction.interaction_id != other.interaction.interaction_id
+
+
+USERS = (
+    {"metadata": {"user": "u1"}},
+    {"metadata": {"user": "u2"}},
+    {"user_id": 7},
+    {"Benutzer": "u1"},
+    {"customer": {"contact": {"mail": "u1@example.org"}}},
+    {"session": "s-1"},
+    {"occurred_at": "2025-06-01T12:30:00Z"},
+    {"occurred_at": "2025-06-01T12:30:01Z"},
+    {"ts": "2025-06-01T12:30:00Z"},
+    {"generator_model": "m-1"},
+    {"id": {"$oid": "65a1"}, "metadata": {}},
+    {"occurred_at": "at noon"},
+)
+
+
+def test_the_same_words_at_another_time_or_of_another_person_are_another_exchange() -> None:
+    ids = [decoded(encode({**row(None), **facts})) for facts in (*USERS, {})]
+    assert len({one.interaction.interaction_id for one in ids}) == len(ids)
+    assert len({one.interaction.content_hash for one in ids}) == 1
+    assert all(one.repairs[-1] == "id_derived" for one in ids)
+    # One that says nothing but its content goes by that alone.
+    plain = ids[-1].interaction
+    assert plain.interaction_id == f"sha256-{plain.content_hash[:32]}"
+
+
+@pytest.mark.parametrize("facts", USERS)
+def test_the_same_message_again_has_the_same_id_however_often_it_is_sent(facts: dict[str, object]) -> None:
+    first = decoded(encode({**row(None), **facts}))
+    turned = dict(reversed({**row(None), **facts}.items()))
+    again = decoded(encode({**turned, "retryCount": 3, "delivery": {"attempts": 2}}))
+    assert first.interaction.interaction_id == again.interaction.interaction_id
+    received_at = RECEIVED_AT.replace(year=2030)
+    later = decode_payload(encode(turned), (), max_bytes=10_000, default_app="default", received_at=received_at)
+    assert isinstance(later, Decoded)
+    assert later.interaction.interaction_id == first.interaction.interaction_id
+
+
+def test_a_time_that_lies_ahead_makes_the_same_id_when_it_has_come() -> None:
+    value = encode(row(None, occurred_at="2026-12-24T00:00:00Z"))
+    early = decoded(value)
+    late = decode_payload(
+        value, (), max_bytes=10_000, default_app="default", received_at=datetime(2027, 1, 1, tzinfo=UTC)
+    )
+    assert isinstance(late, Decoded)
+    assert early.repairs == ("occurred_at_dropped", "id_derived")
+    assert early.interaction.interaction_id == late.interaction.interaction_id
+
+
+ODD_IDS = ("same-\x00", "same-\ud83d", "same-\ude00", "same-\ufffd", "same-\x00\x00", r"same-\u0000", "same-")
+
+
+def _wrapped(kind: str, interaction_id: str) -> tuple[bytes, tuple[tuple[str, bytes | None], ...]]:
+    """A message that names the exchange in the row, in the row inside a string, in base64, or in an event's id."""
+    if kind == "event":
+        event = {"specversion": "1.0", "id": interaction_id, "source": "/bot", "data": row(None)}
+        return encode(event), ()
+    value = encode(row(interaction_id))
+    if kind == "string":
+        return encode(value.decode()), ()
+    if kind == "base64":
+        return encode({"specversion": "1.0", "data_base64": base64.b64encode(value).decode()}), ()
+    return value, ()
+
+
+@pytest.mark.parametrize("kind", ["row", "string", "base64", "event"])
+def test_ids_that_differ_in_repaired_characters_alone_stay_apart(kind: str) -> None:
+    found = [decoded(*_wrapped(kind, one)) for one in ODD_IDS]
+    ids = [one.interaction.interaction_id for one in found]
+    assert len(set(ids)) == len(ODD_IDS)
+    suffixed = ["id_suffixed" in one.repairs for one in found]
+    assert suffixed == [True, True, True, False, True, False, False]
+    assert all("same-\ufffd" in name for name, is_suffixed in zip(ids, suffixed, strict=True) if is_suffixed)
+    # Whatever else the message says, and however often it comes.
+    other = decoded(*_wrapped(kind, ODD_IDS[0]))
+    assert other.interaction.interaction_id == ids[0]
+
+
+def test_two_contents_of_an_id_that_was_repaired_are_of_one_exchange() -> None:
+    first, second = (decoded(encode(row("a\x00", answer=answer))) for answer in ("Yes.", "No\ud83d."))
+    assert first.interaction.interaction_id == second.interaction.interaction_id
+    assert first.interaction.content_hash != second.interaction.content_hash
+
+
+def test_apps_that_differ_in_repaired_characters_share_a_name_but_no_exchange() -> None:
+    found = [decoded(encode(row("a", app=app))) for app in ("bot\x00", "bot\ud83d", "bot\ufffd")]
+    assert {one.interaction.app for one in found} == {"bot\ufffd"}
+    assert len({one.interaction.interaction_id for one in found}) == 3
+
+
+def test_an_event_s_id_in_headers_that_is_no_text_stays_apart_from_another() -> None:
+    events = [
+        (("ce_specversion", b"1.0"), ("ce_id", b"e" + odd), ("ce_source", b"/bot"))
+        for odd in (b"\xff", b"\xfe", b"\x00")
+    ]
+    ids = [decoded(encode(row(None)), headers).interaction.interaction_id for headers in events]
+    assert len(set(ids)) == 3
+
+
+def test_the_longest_id_stays_within_its_limit_and_apart() -> None:
+    found = [decoded(encode(row("x" * 511 + odd))).interaction.interaction_id for odd in ("\x00", "\ud83d")]
+    assert len(set(found)) == 2
+    assert all(len(one) == 512 for one in found)
+    events = [
+        {"specversion": "1.0", "id": "x" * 505 + odd, "source": "/bot", "data": row(None)} for odd in ("\x00", "\ud83d")
+    ]
+    assert len({decoded(encode(event)).interaction.interaction_id for event in events}) == 2
+
+
+def test_content_that_differs_in_repaired_characters_alone_names_two_exchanges() -> None:
+    found = [decoded(encode(row(None, answer=f"Yes{odd}."))) for odd in ("\x00", "\ud83d", "\ufffd")]
+    assert len({one.interaction.interaction_id for one in found}) == 3
 
 
 def test_attributes_of_an_event_stand_in_only_for_what_the_row_leaves_out() -> None:
