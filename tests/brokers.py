@@ -73,8 +73,8 @@ class Broker:
         finally:
             consumer.close()
 
-    def send_undecodable(self, topic: str) -> None:
-        """Send a batch of three whose second record has a header name that is not text, and which hides the third."""
+    def send_undecodable(self, topic: str, *, before: int = 1, hidden: int = 1, compression: str | None = None) -> None:
+        """Send a batch in which one record has a header name that is not text, and hides those behind it."""
 
         class NotText(str):
             __slots__ = ()
@@ -82,10 +82,14 @@ class Broker:
             def encode(self, *_: object) -> bytes:
                 return b"\xff\xfe"
 
-        producer = KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=500)
-        producer.send(topic, b"first of the batch")
+        producer = KafkaProducer(
+            bootstrap_servers=self.bootstrap, linger_ms=2_000, batch_size=900_000, compression_type=compression
+        )
+        for _ in range(before):
+            producer.send(topic, b"first of the batch")
         producer.send(topic, b"poison", headers=[(NotText("name"), b"value")])
-        producer.send(topic, b"hidden behind it")
+        for _ in range(hidden):
+            producer.send(topic, b"hidden behind it")
         producer.close()
 
 

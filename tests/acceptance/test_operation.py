@@ -201,6 +201,18 @@ def test_records_of_any_size_have_their_outcome_and_the_partition_moves_on(apach
     ]
 
 
+def test_a_worker_outlives_a_large_batch_that_no_client_can_decode(tansu: Broker, deploy: Deploy) -> None:
+    deployment = deploy(tansu, wedged_after_s=5)
+    deployment.send(0, 4)
+    tansu.send_undecodable(deployment.topic, before=0, hidden=2_000)
+    deployment.send(4, 4)
+    with deployment.worker() as worker:
+        deployment.wait_settled(2_009)
+        assert worker.process.poll() is None
+    counts = deployment.rows("SELECT outcome, count(*) AS n FROM ledger GROUP BY 1 ORDER BY 1")
+    assert counts == [{"outcome": "dead_lettered", "n": 2_001}, {"outcome": "scored", "n": 8}]
+
+
 @pytest.mark.kafka
 def test_nothing_waits_in_a_topic_that_ends_with_an_aborted_transaction(apache: Broker, deploy: Deploy) -> None:
     deployment = deploy(apache)

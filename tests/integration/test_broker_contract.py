@@ -286,6 +286,37 @@ def test_records_that_cannot_be_decoded_are_fenced_in_and_passed(broker: Broker,
     assert group.values() == [b"before", b"first of the batch", b"after"]
 
 
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_a_stretch_that_cannot_be_decoded_ends_with_its_batch_however_large_it_is(
+    broker: Broker, group_on: GroupOn, compression: str | None
+) -> None:
+    topic = broker.create_topic()
+    broker.send_undecodable(topic, before=0, hidden=4_999, compression=compression)
+    broker.send(topic, [b"after"])
+    group = group_on(topic)
+    source = group.join()
+    with pytest.raises(RecordsUnreadable) as caught:
+        group.run(lambda: group.records)
+    assert (caught.value.position, caught.value.offset, caught.value.next_offset) == (0, 0, 5_000)
+    assert source.take_rebalance().revoked == {0}
+    group.positions[0] = caught.value.next_offset
+    group.run(lambda: group.values() == [b"after"])
+
+
+@pytest.mark.kafka
+def test_a_stretch_that_cannot_be_decoded_begins_behind_what_holds_no_record(apache: Broker) -> None:
+    topic = apache.create_topic()
+    apache.send(topic, [b"before"])
+    apache.send_transaction(topic, [b"never said"] * 3, aborted=True)
+    apache.send_undecodable(topic, before=0)
+    with closing(Group(lambda: apache.source(topic))) as group:
+        group.join()
+        with pytest.raises(RecordsUnreadable) as caught:
+            group.run(lambda: len(group.records) > 1)
+    assert (caught.value.offset, caught.value.next_offset) == (5, 7)
+    assert caught.value.position in {1, 5}
+
+
 def test_what_is_under_way_is_bounded(broker: Broker) -> None:
     topic = broker.create_topic()
     with RecordSink(broker.bootstrap, max_pending_bytes=100 * KIB) as sink:

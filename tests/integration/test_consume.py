@@ -350,6 +350,23 @@ def test_a_worker_that_lost_its_partition_passes_no_offset_that_holds_no_record(
     assert loop.outcomes() == MESSAGES
 
 
+@pytest.mark.kafka
+def test_a_large_batch_that_no_client_can_decode_behind_an_aborted_transaction_is_dead_letters_of_its_records_alone(
+    apache: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(apache, store, gated_model) as loop:
+        apache.send_transaction(loop.topic, [b"never said"] * 3, aborted=True)
+        apache.send_undecodable(loop.topic, before=0, hidden=1_200)
+        apache.send(loop.topic, [json.dumps(exchange(MESSAGES)).encode()])
+        loop.scorer.gate.set()
+        end = MESSAGES + 4 + 1_201 + 1
+        wait_until(lambda: store.offsets.positions(loop.topic) == {0: end}, what="the last position")
+    assert store.ledger.counts() == {
+        (Outcome.SCORED, None): MESSAGES + 1,
+        (Outcome.DEAD_LETTERED, "unreadable"): 1_201,
+    }
+
+
 def test_a_row_that_the_database_refuses_is_a_dead_letter_and_the_rest_of_its_batch_is_stored(
     tansu: Broker, store: Store, database_url: str, gated_model: LanguageModel
 ) -> None:

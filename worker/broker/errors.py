@@ -59,12 +59,16 @@ def counted(reasons: Mapping[tuple[str, str], int]) -> str:
 class RecordsUnreadable(BrokerError):  # noqa: N818 - reads as the fact it states
     """The offsets from ``offset`` up to but not including ``next_offset`` hold bytes that this client cannot decode.
 
-    A broken checksum, say, or a header name that is not UTF-8; one such record hides the rest of its batch.
+    A broken checksum, say, or a header name that is not UTF-8; one such record hides the rest of its batch. From
+    ``position`` (None: ``offset``) up to them there are no records.
     """
 
-    def __init__(self, topic: str, partition: int, offset: int, next_offset: int) -> None:
+    def __init__(
+        self, topic: str, partition: int, offset: int, next_offset: int, *, position: int | None = None
+    ) -> None:
         super().__init__(f"{topic}[{partition}] cannot be decoded from offset {offset} up to {next_offset}")
         self.topic = topic
         self.partition = partition
+        self.position = offset if position is None else position
         self.offset = offset
         self.next_offset = next_offset

@@ -271,7 +271,8 @@ class RecordSource:
         log.warning("kafka_poll_failed", topic=self.topic, error=type(error).__name__)
         unreadable = find_unreadable(self._bootstrap, self.topic, positions, security=self._security)
         if unreadable is not None:
-            return RecordsUnreadable(self.topic, unreadable.partition, unreadable.offset, unreadable.next_offset)
+            stretch = (unreadable.partition, unreadable.offset, unreadable.next_offset)
+            return RecordsUnreadable(self.topic, *stretch, position=positions[unreadable.partition])
         return broker_error(error, f"cannot read topic {self.topic}; the consumer is rebuilt")
 
     def _note_position(self, consumer: KafkaConsumer, place: TopicPartition) -> None:

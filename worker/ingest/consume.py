@@ -28,6 +28,8 @@ POLL_S = 0.5
 BUSY_POLL_S = 0.01
 BUSY_WAIT_S = 0.05
 REPORT_EVERY_S = 5.0
+# Dead letters without their bytes that are sent and stored between two polls.
+BURY_RECORDS = 500
 
 log = structlog.get_logger(__name__)
 
@@ -159,21 +161,33 @@ class Consumer:
     def _pass_unreadable(self, partition: int) -> None:
         """Book a stretch that no client of ours can decode as dead letters, if the partition stands right before it.
 
-        Otherwise the records in front of it are settled first, and the poll that meets it brings us back here.
+        Otherwise the records in front of it are settled first, and the poll that meets it brings us back here. So it
+        does if a stop, another owner or a fault comes in between: what is booked is booked.
         """
         unreadable = self._unreadable.pop(partition, None)
-        if unreadable is None or unreadable.offset != self._placement.held[partition].next_offset:
+        held = self._placement.held[partition]
+        if unreadable is None or not unreadable.position <= held.next_offset < unreadable.next_offset:
             return
-        records = [
-            Record(unreadable.topic, partition, offset, None, None)
-            for offset in range(unreadable.offset, unreadable.next_offset)
-        ]
-        advance = self._placement.advance(partition, unreadable.next_offset)
+        self._source.pause(self._source.assignment())
+        first = max(unreadable.offset, held.next_offset)
+        for begin in range(first, unreadable.next_offset, BURY_RECORDS):
+            if self._stop.is_set() or not self._bury(unreadable, begin):
+                return
+        log.warning("unreadable_records", partition=partition, offset=first, next_offset=unreadable.next_offset)
+        if self._flight is None:
+            self._source.resume(self._placement.running)
+
+    def _bury(self, unreadable: RecordsUnreadable, begin: int) -> bool:
+        """Book a portion of the stretch and go on being a member of the group; whether the partition is still ours."""
+        end = min(begin + BURY_RECORDS, unreadable.next_offset)
+        records = [Record(unreadable.topic, unreadable.partition, offset, None, None) for offset in range(begin, end)]
+        advance = self._placement.advance(unreadable.partition, end)
+        self._retry.beat()
         settled = self._ingest.bury(records, advance)
-        log.warning(
-            "unreadable_records", partition=partition, offset=unreadable.offset, next_offset=unreadable.next_offset
-        )
         self._book(settled, [advance])
+        self._retry.beat()
+        self._source.poll(BUSY_POLL_S)
+        return not settled.fenced
 
     # --- batches ---
 

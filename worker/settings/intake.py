@@ -54,8 +54,8 @@ class Intake(BaseModel):
     first_start: Literal["earliest", "latest"] | AwareDatetime = Field(
         "earliest",
         description="Where the partitions that a topic has at the very first start begin: at their first message, at "
-        "their end, or at a time such as 2026-11-30T00:00Z. Partitions that are added later, and those of a topic that is "
-        "created again, begin at their first message",
+        "their end, or at a time such as 2026-11-30T00:00Z. Partitions that are added later, and those of a topic that "
+        "is created again, begin at their first message",
     )
     default_app: str = Field(
         "default", pattern=r"\S", max_length=MAX_APP_CHARS, description="The app of messages that name none"
