@@ -126,6 +126,7 @@ WRITES: Mapping[str, Write] = {
     "labels.add": lambda store, _: store.labels.add([label("id-1", 0, "supported")], "file") == ["stored"],
     "labels.rehearse": lambda store, _: store.labels.rehearse([label("id-1", 0, "supported")]) == ["stored"],
     "labels.refresh_early": lambda store, _: store.labels.refresh_early() == 1,
+    "leases.renew": lambda store, at: store.leases.renew(at.job, 60),
     "leases.retry": lambda store, at: store.leases.retry(at.job, "a test", 60),
     "leases.release": lambda store, at: store.leases.release(at.job),
     "leases.fail": lambda store, at: store.leases.fail(at.job, "a test"),

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import structlog
+
 from worker.errors import ScorerBroken, ScorerUnavailable
 from worker.runtime.retry import pause_s
-from worker.store.errors import StoreUnavailable
+from worker.store.errors import StoreError, StoreUnavailable
 from worker.store.leases import LeasedJob, Leases
 
 # A failed job waits this many times longer than a lost connection: what failed once rarely heals in a second.
 RETRY_STRETCH = 20.0
+# So that a renewal or two may fail.
+RENEWALS_A_LEASE = 4
+
+log = structlog.get_logger(__name__)
 
 J = TypeVar("J", bound=LeasedJob)
 
@@ -27,7 +36,7 @@ class LeasePolicy:
 
 
 class LeasedWork(ABC, Generic[J]):
-    """Claims jobs under its policy and works on them.
+    """Claims jobs under its policy and works on them. Their leases are renewed for as long as that takes.
 
     A job that fails for a reason of its own is tried again later. One that fails because the device is away or the
     model is broken is given back at once, with the attempts that it had.
@@ -46,7 +55,8 @@ class LeasedWork(ABC, Generic[J]):
         """
         try:
             self._jobs = jobs = self._claim()
-            self._work_or_release(jobs)
+            with self._renewed(jobs):
+                self._work_or_release(jobs)
         except (StoreUnavailable, ScorerUnavailable) as error:
             # Leases that are still held run out by themselves, and the jobs are then somebody's again.
             self._log_postponed(error=str(error))
@@ -61,6 +71,31 @@ class LeasedWork(ABC, Generic[J]):
                 self._leases.release(job)
         except StoreUnavailable as error:
             self._log_postponed(error=str(error))
+
+    @contextmanager
+    def _renewed(self, jobs: tuple[J, ...]) -> Iterator[None]:
+        """Renew the leases until the context is left: from a thread, since the work may be one long call.
+
+        A process that hangs keeps its leases no longer than the watchdog lets it live, and one that is frozen renews
+        nothing.
+        """
+        done = threading.Event()
+        keeper = threading.Thread(target=self._renew_until, args=(jobs, done), name="leases", daemon=True)
+        if jobs:
+            keeper.start()
+        try:
+            yield
+        finally:
+            done.set()
+
+    def _renew_until(self, jobs: tuple[J, ...], done: threading.Event) -> None:
+        held = list(jobs)
+        while held and not done.wait(self._policy.lease_s / RENEWALS_A_LEASE):
+            try:
+                held = [job for job in held if self._leases.renew(job, self._policy.lease_s)]
+            except StoreError as error:
+                # The next try may succeed before the lease has run out.
+                log.warning("lease_not_renewed", jobs=[job.id for job in held], error=str(error))
 
     def _work_or_release(self, jobs: tuple[J, ...]) -> None:
         try:

@@ -67,7 +67,9 @@ class AttributionChoice(BaseModel):
     attribution_share: float = Field(
         0.1, ge=0.0, lt=1.0, description="The share of the model's time that attribution gets while new messages wait"
     )
-    attribution_lease_s: float = Field(900.0, gt=0, description="A job that takes longer is given to another worker")
+    attribution_lease_s: float = Field(
+        900.0, gt=0, description="A job whose worker gives no sign of life for so long is given to another one"
+    )
     attribution_max_attempts: int = Field(
         5, ge=1, description="Attempts after which a job of attribution, re-scoring or a second opinion has failed"
     )

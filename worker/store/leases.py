@@ -70,6 +70,12 @@ class Leases(Repository):
     """What becomes of a lease, whatever the job."""
 
     @writes
+    def renew(self, connection: Connection, job: LeasedJob, lease_s: float) -> bool:
+        """Let the lease of a job that is worked on run for ``lease_s`` seconds from now. False if it was lost."""
+        kept = update(job.table).where(is_ours(job)).values(leased_until=_from_now(lease_s))
+        return connection.execute(kept).rowcount == 1
+
+    @writes
     def retry(self, connection: Connection, job: LeasedJob, error: str, run_after_s: float) -> bool:
         """Put the job back, to be tried again after ``run_after_s`` seconds. False if the lease was lost."""
         return _leave(connection, job, state="waiting", run_after=_from_now(run_after_s), last_error=_cut(error))
