@@ -271,6 +271,40 @@ def test_an_exchange_that_breaks_the_scorer_is_a_dead_letter_and_its_neighbours_
     }
 
 
+def copies_of(number: int) -> list[bytes]:
+    """A batch of three copies of one exchange, and another one."""
+    return [json.dumps(exchange(one)).encode() for one in (number, number, number, number + 1)]
+
+
+def test_copies_of_what_breaks_the_scorer_are_dead_letters_each(
+    tansu: Broker, store: Store, gated_model: LanguageModel
+) -> None:
+    with running(tansu, store, gated_model) as loop:
+        loop.scorer.fails_on = str(exchange(MESSAGES)["answer"])
+        tansu.send(loop.topic, copies_of(MESSAGES))
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES + 4, what="every message")
+    # None is a duplicate of something that was not stored.
+    assert store.ledger.counts() == {(Outcome.DEAD_LETTERED, "scoring_failed"): 3, (Outcome.SCORED, None): MESSAGES + 1}
+
+
+def test_copies_of_what_is_stored_are_duplicates_and_of_what_the_database_refuses_dead_letters(
+    tansu: Broker, store: Store, database_url: str, gated_model: LanguageModel
+) -> None:
+    with psycopg.connect(database_url.replace("postgresql+psycopg://", "postgresql://")) as connection:
+        rule = f"ALTER TABLE interactions ADD CONSTRAINT one_not CHECK (interaction_id <> 'museum-{MESSAGES}')"
+        connection.execute(rule)
+    with running(tansu, store, gated_model) as loop:
+        tansu.send(loop.topic, copies_of(MESSAGES) + copies_of(MESSAGES + 2))
+        loop.scorer.gate.set()
+        wait_until(lambda: loop.outcomes() == MESSAGES + 8, what="every message")
+    assert store.ledger.counts() == {
+        (Outcome.DEAD_LETTERED, "store_rejected"): 3,
+        (Outcome.SKIPPED, "duplicate"): 2,
+        (Outcome.SCORED, None): MESSAGES + 3,
+    }
+
+
 def test_what_was_judged_before_is_not_scored_again(tansu: Broker, store: Store, gated_model: LanguageModel) -> None:
     with running(tansu, store, gated_model) as loop:
         loop.scorer.gate.set()

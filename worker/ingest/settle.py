@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import structlog
@@ -27,7 +27,7 @@ from worker.ingest.steps import Steps
 from worker.rules.chooser import Chooser
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement, merge
-from worker.rules.verdict import Threshold, judge, threshold_for
+from worker.rules.verdict import Threshold, Verdict, judge, threshold_for
 from worker.runtime.metrics import Metrics, Stage
 from worker.runtime.retry import RetryPolicy
 from worker.store.interactions import Interactions
@@ -139,9 +139,10 @@ class Ingest:
         groundings = self._groundings(interactions, gives_up=gives_up)
         thresholds = self._retry.call(self._thresholds, name="thresholds")
         chooser = self._retry.call(lambda: self._chooser(groundings), name="allowances")
+        verdicts: dict[Key, Verdict] = {}
         with self._metrics.stage(Stage.JUDGE):
             settlements = [
-                self._settlement(record, item, groundings, thresholds, chooser)
+                self._settlement(record, item, groundings, verdicts, thresholds, chooser)
                 for record, item in zip(records, decoded, strict=True)
             ]
         return self._booking.book(settlements, advances)
@@ -193,28 +194,38 @@ class Ingest:
         self,
         record: Record,
         item: Decoded | Rejected,
-        groundings: dict[Key, AnswerGrounding | Unscorable],
+        groundings: Mapping[Key, AnswerGrounding | Unscorable],
+        verdicts: dict[Key, Verdict],
         thresholds: dict[str | None, Threshold],
         chooser: Chooser,
     ) -> Settlement:
         if isinstance(item, Rejected):
             return Settlement(record, Outcome.DEAD_LETTERED, item.reason, item.detail)
-        # Popped: the first record of a content carries its scores, a later one in the same batch is a duplicate.
-        grounding = groundings.pop(key_of(item.interaction), None)
+        key = key_of(item.interaction)
+        grounding = groundings.get(key)
         if grounding is None:
             return Settlement(record, Outcome.SKIPPED, DUPLICATE, decoded=item)
         if isinstance(grounding, Unscorable):
             return Settlement(record, Outcome.DEAD_LETTERED, RejectReason.SCORING_FAILED, grounding.error)
-        scores = self._detector.scores(AnswerEvidence.of(exchange_of(item.interaction), grounding))
-        verdict = judge(scores, threshold_for(item.interaction.app, thresholds))
+        # Every copy in the batch carries them. The store knows which is the first that it can book; the others are
+        # duplicates of what is stored then, and of nothing else.
+        if key not in verdicts:
+            verdicts[key] = self._verdict(item.interaction, grounding, thresholds, chooser)
+        found = Settlement(record, Outcome.SCORED, decoded=item, grounding=grounding, verdict=verdicts[key])
         if grounding.skip_reason is not None:
-            return Settlement(
-                record, Outcome.SKIPPED, grounding.skip_reason, decoded=item, grounding=grounding, verdict=verdict
-            )
-        verdict = chooser.chosen(item.interaction.app, verdict)
-        return Settlement(
-            record, Outcome.SCORED, decoded=item, grounding=grounding, verdict=verdict, channels=self._channels
-        )
+            return replace(found, outcome=Outcome.SKIPPED, reason=grounding.skip_reason)
+        return replace(found, channels=self._channels)
+
+    def _verdict(
+        self,
+        interaction: Interaction,
+        grounding: AnswerGrounding,
+        thresholds: dict[str | None, Threshold],
+        chooser: Chooser,
+    ) -> Verdict:
+        scores = self._detector.scores(AnswerEvidence.of(exchange_of(interaction), grounding))
+        verdict = judge(scores, threshold_for(interaction.app, thresholds))
+        return verdict if grounding.skip_reason is not None else chooser.chosen(interaction.app, verdict)
 
     def _chooser(self, groundings: Mapping[Key, AnswerGrounding | Unscorable]) -> Chooser:
         apps = {app for (app, *_), found in groundings.items() if isinstance(found, AnswerGrounding)}
