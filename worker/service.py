@@ -95,7 +95,8 @@ def run_service(
     telemetry = Telemetry()
     with ExitStack() as stack:
         _serve(settings, telemetry, stack)
-        store = stack.enter_context(open_store(settings.database, application_name=f"gasp-worker {owner}"))
+        name = f"gasp-worker {owner}"
+        store = stack.enter_context(open_store(settings.database, application_name=name, left_s=stop.left_s))
         start = RetryPolicy(stop, telemetry, part="start", within_s=settings.work_timeout_s)
         start.call(lambda: require_usable_schema(store.server), name="schema")
         start.call(store.weekly_partitions.ensure, name="weeks")
@@ -108,23 +109,38 @@ def run_service(
             telemetry.liveness.excuse("start")
             _started(telemetry, roles, owner, scorer="")
             stop.wait()
-            return True
-        scorer = (load or load_scorer)(settings)
-        newest = start.call(lambda: store.scorers.newest_method(scorer.identity.model), name="newest")
-        detector = choose_detector(settings.detector, scorer.identity, newest)
-        identity = detector.judging(scorer.identity)
-        first = detector.require_bounds()
-        scorer_id = start.call(lambda: register(store.scorers, store.thresholds, identity, first), name="register")
-        telemetry.liveness.excuse("start")
-        worker = _Worker(settings, store, scorer, detector, identity, scorer_id, owner, stop, telemetry)
-        finished = _score(worker, roles, on_settled)
+            finished = True
+        else:
+            worker = _with_scorer(settings, store, owner, stop, telemetry, start, load or load_scorer)
+            finished = _score(worker, roles, on_settled)
+    finished = finished and not stop.has_abandoned
     log.info("stopped", owner=owner, finished=finished)
     return finished
 
 
+def _with_scorer(
+    settings: Settings,
+    store: Store,
+    owner: str,
+    stop: Stop,
+    telemetry: Telemetry,
+    start: RetryPolicy,
+    load: Callable[[Settings], AnswerScorer],
+) -> _Worker:
+    """Load the model and make known what verdicts are given by."""
+    scorer = load(settings)
+    newest = start.call(lambda: store.scorers.newest_method(scorer.identity.model), name="newest")
+    detector = choose_detector(settings.detector, scorer.identity, newest)
+    identity = detector.judging(scorer.identity)
+    first = detector.require_bounds()
+    scorer_id = start.call(lambda: register(store.scorers, store.thresholds, identity, first), name="register")
+    telemetry.liveness.excuse("start")
+    return _Worker(settings, store, scorer, detector, identity, scorer_id, owner, stop, telemetry)
+
+
 def _maintain(settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry, stack: ExitStack) -> None:
     """The role that needs no model: what is done on a schedule, review tasks out, labels in."""
-    stack.enter_context(scheduled_jobs(store.job_runs, owner, maintenance_jobs(store)))
+    stack.enter_context(scheduled_jobs(store.job_runs, owner, maintenance_jobs(store), stop))
     stack.enter_context(relaying(settings, store.outbox, store.leases, owner, stop, telemetry))
     stack.enter_context(
         labelling(

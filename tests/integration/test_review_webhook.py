@@ -137,6 +137,17 @@ def test_what_may_heal_is_tried_again_with_the_same_event_when_the_server_asks_f
 
 
 @pytest.mark.usefixtures("one_task")
+@pytest.mark.parametrize("asked", ["0", "1", "Wed, 01 Jan 2020 00:00:00 GMT", "Thu, 01 Jan 1970 00:00:00 +0000"])
+def test_a_server_that_asks_for_no_pause_gets_ours_all_the_same(store: Store, database_url: str, asked: str) -> None:
+    rows(database_url, "UPDATE outbox SET attempts = 3")
+    with receiving((503, {"Retry-After": asked})) as receiver, relay(store, database_url, receiver.url) as sender:
+        assert sender.run_once()
+        assert not sender.run_once()
+    # The fourth pause is of one to two minutes.
+    assert rows(database_url, WAITS_S)[0]["s"] >= 45
+
+
+@pytest.mark.usefixtures("one_task")
 @pytest.mark.parametrize("answer", [(400, {}), (410, {}), (302, {"Location": "/elsewhere"})])
 def test_a_refusal_and_a_redirect_are_dead_ends_that_are_logged_without_a_word_of_the_message(
     store: Store, database_url: str, answer: tuple[int, dict[str, str]]

@@ -7,9 +7,10 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 import psycopg
+import pytest
 
 from tests.integration.store_examples import rows
 from tests.integration.tick_claimant import BEGINNINGS, PERIOD_S, TICKS
@@ -18,6 +19,7 @@ from worker.errors import Stopped
 from worker.jobs.due_times import ScheduledJob, every
 from worker.jobs.maintenance import maintenance_jobs
 from worker.jobs.schedule import Runner, scheduled_jobs
+from worker.runtime.stop import Stop
 from worker.store.store import Store, open_store
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -125,6 +127,36 @@ def test_ticks_that_went_by_unseen_are_caught_up_with_one_run(store: Store, data
     assert work.times == 2
 
 
+def test_a_worker_whose_clock_is_ahead_enters_no_due_time_of_the_future(
+    store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Ahead:
+            return super().now(tz) + timedelta(seconds=120)
+
+    monkeypatch.setattr("worker.jobs.schedule.datetime", Ahead)
+    Runner(store.job_runs, "ahead").wake(ScheduledJob("job", every(1), Work()))
+    assert rows(database_url, "SELECT scheduled_for <= clock_timestamp() AS is_past FROM job_runs") == [
+        {"is_past": True}
+    ]
+
+
+def test_leaving_abandons_a_job_that_does_not_leave_off(store: Store) -> None:
+    started, end = threading.Event(), threading.Event()
+
+    def last(_: threading.Event) -> str:
+        started.set()
+        end.wait(60)
+        return ""
+
+    stop = Stop(grace_s=0.2)
+    with scheduled_jobs(store.job_runs, "a", [ScheduledJob("deaf", every(3600), last)], stop):
+        assert started.wait(30)
+    assert stop.has_abandoned
+    end.set()
+
+
 def test_a_tick_that_the_database_could_not_give_is_run_at_a_later_wake(database_url: str) -> None:
     work, clock = Work(), Clock()
     job = ScheduledJob("job", every(600), work)
@@ -165,7 +197,7 @@ def test_three_schedulers_go_on_beside_a_job_that_always_raises(database_url: st
         for number in range(3):
             store = stack.enter_context(open_store(database_url, application_name="gasp-test"))
             jobs = (ScheduledJob("good", every(1), work[number]), ScheduledJob("bad", every(1), _raise))
-            stack.enter_context(scheduled_jobs(store.job_runs, f"owner-{number}", jobs))
+            stack.enter_context(scheduled_jobs(store.job_runs, f"owner-{number}", jobs, Stop()))
         ended = "SELECT count(*) AS n FROM job_runs WHERE job = %(job)s AND outcome = %(outcome)s"
         wait_until(lambda: _count(database_url, ended, job="good", outcome="done") >= 3, what="the good job")
         wait_until(lambda: _count(database_url, ended, job="bad", outcome="failed") >= 3, what="the bad job")
@@ -183,13 +215,13 @@ def test_leaving_stops_a_job_at_work_and_its_run_says_so(store: Store, database_
         assert stop.wait(60)
         raise Stopped("job")
 
-    with scheduled_jobs(store.job_runs, "a", [ScheduledJob("long", every(3600), last_until_stopped)]):
+    with scheduled_jobs(store.job_runs, "a", [ScheduledJob("long", every(3600), last_until_stopped)], Stop()):
         assert started.wait(30)
     assert [(row["outcome"], row["detail"]) for row in rows(database_url, RUNS)] == [("failed", "stopped")]
 
 
 def test_the_jobs_of_a_worker_all_run_once_at_a_first_start(store: Store, database_url: str) -> None:
-    with scheduled_jobs(store.job_runs, "a", maintenance_jobs(store)):
+    with scheduled_jobs(store.job_runs, "a", maintenance_jobs(store), Stop()):
         others = "SELECT count(*) AS n FROM job_runs WHERE job <> 'reap_leases' AND outcome = 'done'"
         wait_until(lambda: _count(database_url, others) == 7, what="the other jobs")
     outcomes = rows(database_url, "SELECT DISTINCT job, outcome, detail FROM job_runs ORDER BY job")

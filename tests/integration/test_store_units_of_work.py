@@ -172,6 +172,7 @@ WRITES: Mapping[str, Write] = {
     "retention.delete_lost_offsets": lambda store, _: store.retention.delete_lost_offsets(_before()) == 1,
 }
 READS = {
+    "job_runs.now",
     "attribution_jobs.backlog",
     "attribution_jobs.open_backlog",
     "calibration_runs.counts",

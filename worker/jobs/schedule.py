@@ -13,6 +13,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from worker.errors import Stopped
 from worker.jobs.due_times import ScheduledJob
+from worker.runtime.stop import Stop
 from worker.store.errors import StoreError
 from worker.store.job_runs import JobRuns
 
@@ -27,11 +28,11 @@ def utc_now() -> datetime:
 
 
 @contextmanager
-def scheduled_jobs(runs: JobRuns, owner: str, jobs: Sequence[ScheduledJob]) -> Iterator[None]:
-    """Run the jobs until the context is left, which waits for those at work to leave off.
+def scheduled_jobs(runs: JobRuns, owner: str, jobs: Sequence[ScheduledJob], stop: Stop) -> Iterator[None]:
+    """Run the jobs until the context is left, which asks for the stop and waits for those at work to leave off.
 
-    ``owner`` names this process in the rows of the runs. Due times that went by while nobody was there are caught up
-    with one run, that of the latest.
+    It waits as long as the stop's grace has it; what does not leave off is abandoned. ``owner`` names this process in
+    the rows of the runs. Due times that went by while nobody was there are caught up with one run, that of the latest.
     """
     runner = Runner(runs, owner)
     scheduler = BackgroundScheduler(timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None})
@@ -43,29 +44,57 @@ def scheduled_jobs(runs: JobRuns, owner: str, jobs: Sequence[ScheduledJob]) -> I
     try:
         yield
     finally:
+        stop.set()
         runner.stop.set()
-        scheduler.shutdown(wait=True)
+        scheduler.shutdown(wait=False)
+        if not runner.wait_idle(stop.remaining_s()):
+            stop.abandon()
 
 
 class Runner:
-    """Looks whether a job is due and runs it if nobody else does. ``clock`` gives the time with its zone.
+    """Looks whether a job is due and runs it if nobody else does.
+
+    ``clock`` gives the time with its zone; by default it is the database's. A worker whose own clock is ahead would
+    enter due times of the future, which the others then take for run.
 
     Jobs may be woken from several threads at once, but each job from one at a time.
     """
 
-    def __init__(self, runs: JobRuns, owner: str, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, runs: JobRuns, owner: str, clock: Callable[[], datetime] | None = None) -> None:
         self._runs = runs
         self._owner = owner
-        self._clock = clock
+        self._clock = clock or runs.now
         self._seen: dict[str, datetime] = {}
+        self._at_work = 0
+        self._idle = threading.Condition()
         self.stop = threading.Event()
+
+    def wait_idle(self, timeout_s: float) -> bool:
+        """Wait until no job is at work, at most ``timeout_s``; whether none is."""
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._at_work, timeout_s)
 
     def wake(self, job: ScheduledJob) -> None:
         """Run the job for its latest due time, once. A fault of the database leaves it for the next wake."""
-        due = job.schedule.latest(self._clock())
-        if self._seen.get(job.name) == due or self.stop.is_set():
-            return
+        with self._working():
+            self._wake(job)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        with self._idle:
+            self._at_work += 1
         try:
+            yield
+        finally:
+            with self._idle:
+                self._at_work -= 1
+                self._idle.notify_all()
+
+    def _wake(self, job: ScheduledJob) -> None:
+        try:
+            due = job.schedule.latest(self._clock())
+            if self._seen.get(job.name) == due or self.stop.is_set():
+                return
             ours = self._runs.claim(job.name, due, self._owner)
         except StoreError as error:
             log.warning("job_postponed", job=job.name, error=str(error))

@@ -131,7 +131,8 @@ class WebhookRelay(Relay):
         elif not reply.may_heal or event.attempts >= self.max_attempts:
             self._fail(event, reply.reason)
         else:
-            pause = min(_pause_s(event.attempts) if reply.after_s is None else reply.after_s, LONGEST_PAUSE_S)
+            # Never sooner than by our own pauses: else twelve attempts are over before the receiver is back.
+            pause = min(max(_pause_s(event.attempts), reply.after_s or 0.0), LONGEST_PAUSE_S)
             self._leases.retry(event, reply.reason, pause)
             log.warning("webhook_retried", **self._facts(event), attempts=event.attempts, reason=reply.reason)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 
@@ -16,6 +17,7 @@ class Stop:
         self._grace_s = grace_s
         self._event = threading.Event()
         self._asked_at = 0.0
+        self._abandoned = threading.Event()
 
     def set(self) -> None:
         """Ask for the stop; the time for what is under way begins."""
@@ -30,6 +32,19 @@ class Stop:
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until a stop is asked for, at most ``timeout_s``; whether it was."""
         return self._event.wait(timeout_s)
+
+    def abandon(self) -> None:
+        """Say that something goes on although its time is up: the process has to be ended."""
+        self._abandoned.set()
+
+    @property
+    def has_abandoned(self) -> bool:
+        """Whether something goes on although its time is up."""
+        return self._abandoned.is_set()
+
+    def left_s(self) -> float:
+        """Seconds that anything may still take: without end before a stop, and then what is left of the grace."""
+        return self.remaining_s() if self.is_set() else math.inf
 
     def remaining_s(self) -> float:
         """Seconds that what is under way may still take; the whole grace before a stop."""

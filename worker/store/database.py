@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from worker.store.engine import READ_ONLY, discard_connections
+from worker.store.engine import READ_ONLY, discard_connections, transaction_settings
 from worker.store.errors import PartitionMissing, StoreConflict, StoreUnavailable
 from worker.store.faults import translated
 from worker.store.partitioning import AHEAD_DAYS, ensure_partitions
@@ -40,6 +40,7 @@ class Database:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._settings = transaction_settings(engine.url)
         self._reading = engine.execution_options(**{READ_ONLY: True})
 
     def close(self) -> None:
@@ -50,6 +51,7 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """One transaction that only reads. Raises StoreError."""
         with translated(self._engine.url), self._reading.begin() as connection:
+            connection.execute(self._settings)
             yield connection
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
@@ -69,6 +71,7 @@ class Database:
     def _once(self, work: Callable[[Connection], Result]) -> Result:
         try:
             with translated(self._engine.url), self._engine.begin() as connection:
+                connection.execute(self._settings)
                 return work(connection)
         except StoreUnavailable as error:
             if error.sqlstate == _ONLY_READS:

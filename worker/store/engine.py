@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import URL, Engine, TextClause, create_engine, event, text
 from sqlalchemy.engine.characteristics import ConnectionCharacteristic
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
@@ -15,22 +17,24 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from migrations.database_url import engine_url
 from migrations.encoding import require_utf8
 from worker.store.errors import StoreNotReady
+from worker.store.session import endless, open_session
 
-_CONNECT_TIMEOUT_S = 10
-_POOL_TIMEOUT_S = 30
+_POOL_TIMEOUT_S = 10
 _POOL_SIZE = 4
 _POOL_OVERFLOW = 4
 
 READ_ONLY = "postgresql_readonly"
 """The execution option by which a transaction only reads."""
 
-_SERVER_SETTINGS = {
+# They hold for a transaction each: a pooler gives the next one another server connection, and this one to others.
+_TRANSACTION_SETTINGS = {
     "statement_timeout": "60s",
     "lock_timeout": "30s",
     # A worker that is frozen in a transaction holds its partitions' rows; this frees them for the next owner.
     "idle_in_transaction_session_timeout": "60s",
     "timezone": "UTC",
 }
+_OPTION = re.compile(r"(?:-c\s*|--)(\w+)\s*=")
 # How soon a dead peer is noticed: without these a read from a server that vanished waits for ever.
 _KEEPALIVE = {
     "keepalives_idle": 10,
@@ -40,18 +44,16 @@ _KEEPALIVE = {
 }
 
 
-def open_engine(url: str, *, application_name: str) -> Engine:
+def open_engine(url: str, *, application_name: str, left_s: Callable[[], float] = endless) -> Engine:
     """Make the pool; nothing is connected yet. Raises StoreNotReady if the URL is none.
 
-    Connecting raises it where the database's encoding is not UTF8.
+    ``left_s`` says for how many seconds from now on anything may still take. Connecting raises StoreNotReady where the
+    database's encoding is not UTF8.
     """
     try:
         address = engine_url(url)
     except ValueError as error:
         raise StoreNotReady(str(error)) from None
-    own = " ".join(f"-c {name}={value}" for name, value in _SERVER_SETTINGS.items())
-    asked = address.query.get("options", "")
-    options = f"{own} {asked if isinstance(asked, str) else ' '.join(asked)}".strip()
     engine = create_engine(
         address,
         pool_size=_POOL_SIZE,
@@ -62,15 +64,23 @@ def open_engine(url: str, *, application_name: str) -> Engine:
         json_serializer=partial(json.dumps, allow_nan=False, ensure_ascii=False),
         connect_args={
             "application_name": application_name,
-            "connect_timeout": _CONNECT_TIMEOUT_S,
-            "options": options,
             **_KEEPALIVE,
         },
     )
     dialect = cast("DefaultDialect", engine.dialect)
     dialect.connection_characteristics = dialect.connection_characteristics.union({READ_ONLY: _ReadOnly()})
     require_utf8(engine, StoreNotReady)
+    event.listen(engine, "do_connect", lambda _, __, ___, parameters: open_session(parameters, left_s))
     return engine
+
+
+def transaction_settings(url: URL) -> TextClause:
+    """The statement with which every transaction begins; what the URL's ``options`` set themselves is left to them."""
+    asked = url.query.get("options", "")
+    own = set(_OPTION.findall(asked if isinstance(asked, str) else " ".join(asked)))
+    names = [name for name in _TRANSACTION_SETTINGS if name not in own]
+    calls = (f"set_config('{name}', '{_TRANSACTION_SETTINGS[name]}', true)" for name in names)
+    return text(f"SELECT {', '.join(calls) or '1'}")
 
 
 class _ReadOnly(ConnectionCharacteristic):

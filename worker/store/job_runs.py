@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from worker.store.repository import Repository, writes
+from worker.store.repository import Repository, reads, writes
 from worker.store.tables import job_runs
 
 # No job takes that long: its worker ended, or could not say how it went.
@@ -19,6 +19,12 @@ _runs = job_runs.c
 
 class JobRuns(Repository):
     """Which due times were run."""
+
+    @reads
+    def now(self, connection: Connection) -> datetime:
+        """The database's time, which is the same for all workers."""
+        time: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        return time
 
     @writes
     def claim(self, connection: Connection, job: str, scheduled_for: datetime, owner: str) -> bool:

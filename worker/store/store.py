@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 from worker.store.attribution_jobs import AttributionJobs
@@ -30,6 +31,7 @@ from worker.store.sampling import Sampling
 from worker.store.scorers import Scorers
 from worker.store.sentences import Sentences
 from worker.store.server import Server
+from worker.store.session import endless
 from worker.store.settlements import Settlements
 from worker.store.thresholds import Thresholds
 from worker.store.votes import Votes
@@ -87,9 +89,10 @@ class Store:
         self._database.close()
 
 
-def open_store(url: str, *, application_name: str) -> Store:
+def open_store(url: str, *, application_name: str, left_s: Callable[[], float] = endless) -> Store:
     """Open a store on a PostgreSQL URL. Connects at the first call; ``server.ping`` is one.
 
-    Raises StoreNotReady, without quoting it, for a URL that is none.
+    ``left_s`` says for how many seconds from now on a call may still take; what does not end in time raises
+    StoreUnavailable. Raises StoreNotReady, without quoting it, for a URL that is none.
     """
-    return Store(Database(open_engine(url, application_name=application_name)))
+    return Store(Database(open_engine(url, application_name=application_name, left_s=left_s)))

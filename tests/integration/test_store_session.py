@@ -1,0 +1,105 @@
+"""A server that is frozen is given up; one that is slow is not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+
+from worker.embedded.postgres import embedded_postgres
+from worker.store.errors import StoreUnavailable
+from worker.store.session import Session, endless, open_session
+from worker.store.store import open_store
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """A server of our own, to be frozen; its URL."""
+    with tempfile.TemporaryDirectory(prefix="gasp-frozen-") as folder:
+        Path(folder).chmod(0o755)
+        with embedded_postgres(Path(folder), durable=False) as url:
+            yield url
+
+
+def opened(url: str, left_s: Callable[[], float] = endless) -> Session:
+    """A session that soon asks whether the server lives."""
+    address = make_url(url)
+    parameters = {"host": address.query["host"], "user": address.username, "dbname": address.database}
+    session = open_session(parameters, left_s)
+    assert session.patience is not None
+    session.patience = replace(session.patience, silence_s=0.3)
+    return session
+
+
+@contextmanager
+def frozen(url: str) -> Iterator[None]:
+    """Stop every process of the server, as a machine that is paused does."""
+    with psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://"), autocommit=True) as connection:
+        folder = str(connection.execute("SHOW data_directory").fetchone()[0])  # type: ignore[index]
+        backends = [pid for (pid,) in connection.execute("SELECT pid FROM pg_stat_activity WHERE pid IS NOT NULL")]
+    leader = int((Path(folder) / "postmaster.pid").read_text().split()[0])
+    stopped = [pid for pid in (leader, *backends) if _signal(pid, signal.SIGSTOP)]
+    try:
+        yield
+    finally:
+        for pid in stopped:
+            _signal(pid, signal.SIGCONT)
+
+
+def _signal(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_wait_for_a_frozen_server_ends_and_the_connection_is_closed(server: str) -> None:
+    session = opened(server)
+    with frozen(server), pytest.raises(psycopg.OperationalError, match=r"does not answer: .* on another connection"):
+        session.execute("SELECT 1")
+    assert session.closed
+
+
+def test_a_server_that_is_slow_is_waited_for(server: str) -> None:
+    with opened(server) as session:
+        assert session.execute("SELECT 1 FROM pg_sleep(1.5)").fetchone() == (1,)
+
+
+def test_no_wait_is_longer_than_its_bound(server: str) -> None:
+    session = opened(server)
+    assert session.patience is not None
+    session.patience = replace(session.patience, longest_s=0.5)
+    with pytest.raises(psycopg.OperationalError, match=r"no answer within 0\.5 s"):
+        session.execute("SELECT pg_sleep(60)")
+    assert session.closed
+
+
+def test_when_the_time_for_a_stop_is_up_only_a_server_that_answers_is_heard(server: str) -> None:
+    left = [60.0]
+    session = opened(server, lambda: left[0])
+    with frozen(server):
+        left[0] = 0.0
+        with pytest.raises(psycopg.OperationalError, match="the time that a stop leaves"):
+            session.execute("SELECT 1")
+    with opened(server, lambda: 0.0) as other:
+        assert other.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_the_store_says_that_the_server_is_away(server: str) -> None:
+    left = [60.0]
+    with open_store(server, application_name="gasp-test", left_s=lambda: left[0]) as store:
+        assert store.server.ping()
+        with frozen(server):
+            left[0] = 0.0
+            with pytest.raises(StoreUnavailable, match="GASP_DATABASE_URL"):
+                store.server.ping()
+        assert store.server.ping()
