@@ -14,14 +14,16 @@ from schemas.adapters import adapter_for
 from schemas.adapters.fields import merged
 from schemas.adapters.values import as_text
 from schemas.dead_letter import MAX_DETAIL_CHARS
+from schemas.deletion import is_deletion
 from schemas.envelope import JsonObject, open_envelope
-from schemas.errors import UnusablePayload
+from schemas.errors import NoValue, UnusablePayload
 from schemas.headers import Headers
 from schemas.interaction import MAX_ID_CHARS, Interaction, Passage
 from schemas.names import derived_id, suffixed_id
 from schemas.payload import present
 from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
+from schemas.skip_reason import SkipReason
 from schemas.text import REPLACEMENT
 from schemas.timestamps import parse_timestamp
 
@@ -50,23 +52,41 @@ class Rejected:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A payload that is no interaction, and is in order: it says that something was deleted where it came from."""
+
+    reason: SkipReason
+
+
 def decode_payload(
-    value: bytes | None, headers: Headers, *, max_bytes: int, default_app: str, received_at: datetime
-) -> Decoded | Rejected:
+    value: bytes | None,
+    headers: Headers,
+    *,
+    max_bytes: int,
+    default_app: str,
+    received_at: datetime,
+    has_key: bool = False,
+) -> Decoded | Rejected | Skipped:
     """Read one message. Never raises, whatever the bytes and headers.
 
-    ``max_bytes`` bounds the value. ``default_app`` (a valid app name) stands in where the row names no app.
-    ``received_at`` must know its zone; a time more than a day after it is dropped.
+    With a key (``has_key``) a message without a value is a tombstone. ``max_bytes`` bounds the value, ``default_app``
+    (a valid app name) stands in where the row names no app. ``received_at`` must know its zone; a time more than a day
+    after it is dropped.
     """
     headers = tuple(headers)
     try:
         opened = open_envelope(present(value, max_bytes=max_bytes), headers)
+        if is_deletion(opened.body, opened.event, headers):
+            return Skipped(SkipReason.DELETION)
         adapter = adapter_for(opened.body, headers)
         native = _completed(adapter.adapt(opened.body), opened.event, default_app=default_app)
         dated, repairs = _dated(native, received_at=received_at)
         interaction = _validated(dated)
         interaction_id, renamed = _named(native, lambda: _spelled(value or b"", headers, default_app=default_app))
     except UnusablePayload as unusable:
+        if has_key and isinstance(unusable, NoValue):
+            return Skipped(SkipReason.TOMBSTONE)
         return Rejected(unusable.reason, unusable.detail[:MAX_DETAIL_CHARS])
     named = interaction.model_copy(update={"interaction_id": interaction_id}) if renamed else interaction
     return Decoded(named, adapter.name, (*opened.repairs, *repairs, *renamed))

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from schemas.errors import UnusablePayload
+from schemas.errors import NoValue, UnusablePayload
 from schemas.framing import parse_framed
 from schemas.headers import Headers, header_texts
 from schemas.payload import Parsed, parse_json
@@ -47,8 +47,8 @@ class _Layer:
 def open_envelope(value: bytes, headers: Headers, *, spelled: bool = False) -> Opened:
     """Parse the value and unwrap it down to the object that describes the exchange; ``spelled`` as in ``parse_json``.
 
-    Raises UnusablePayload: as ``parse_framed`` does; null_value, empty_value or not_an_object for what a wrapper
-    holds; too_deep for more than MAX_WRAPPERS wrappers; wrong_shape for base64 that is none.
+    Raises NoValue, and UnusablePayload: as ``parse_framed`` does; null_value, empty_value or not_an_object for what a
+    wrapper holds; too_deep for more than MAX_WRAPPERS wrappers; wrong_shape for base64 that is none.
     """
     parsed = parse_framed(value, spelled=spelled)
     layer = _Layer(parsed.value, _event_of_headers(headers, spelled=spelled), parsed.repairs, spelled)
@@ -79,8 +79,10 @@ def _unwrap(layer: _Layer, *, may_be_string: bool) -> _Layer | None:
 def _open_event(layer: _Layer, event: JsonObject) -> _Layer:
     attributes = {name: value for name, value in event.items() if name not in _EVENT_DATA}
     layer = replace(layer, event={**layer.event, **attributes})
-    if event.get("data") is not None or "data_base64" not in event:
-        return replace(layer, node=event.get("data"))
+    if event.get("data") is not None:
+        return replace(layer, node=event["data"])
+    if "data_base64" not in event:
+        raise UnusablePayload(RejectReason.NULL_VALUE, "the event has no data")
     return _parsed(layer, parse_framed(_decode_base64(event["data_base64"]), spelled=layer.spelled))
 
 
@@ -108,7 +110,7 @@ def _body(node: JsonValue) -> JsonObject:
     if isinstance(node, dict):
         return node
     if node is None:
-        raise UnusablePayload(RejectReason.NULL_VALUE, "the value is null")
+        raise NoValue("the value is null")
     if isinstance(node, str) and not node.strip():
         raise UnusablePayload(RejectReason.EMPTY_VALUE, "the value is a blank string")
     raise UnusablePayload(RejectReason.NOT_AN_OBJECT, f"the value is {_JSON_TYPES[type(node)]}")

@@ -2,6 +2,7 @@
 
 SchemaError
 ├── UnusablePayload   a payload that is no interaction; decoding turns it into a rejection
+│   └── NoValue       there is none: a tombstone, if the message has a key
 └── NotADeadLetter    headers that do not describe a dead letter
 """
 
@@ -21,6 +22,13 @@ class UnusablePayload(SchemaError):  # noqa: N818 - reads as the fact it states
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail
+
+
+class NoValue(UnusablePayload):
+    """A message without a value, or one whose value is null, bare or as Kafka Connect writes it."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(RejectReason.NULL_VALUE, detail)
 
 
 class NotADeadLetter(SchemaError):  # noqa: N818 - reads as the fact it states

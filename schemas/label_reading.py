@@ -11,13 +11,15 @@ from pydantic_core import ErrorDetails
 
 from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.decoding import Rejected
+from schemas.deletion import is_deletion
 from schemas.envelope import JsonObject, open_envelope
-from schemas.errors import UnusablePayload
+from schemas.errors import NoValue, UnusablePayload
 from schemas.headers import Headers
 from schemas.label_adapters import label_adapter_for
 from schemas.payload import present
 from schemas.reject_reason import RejectReason
 from schemas.review_label import ReviewLabel
+from schemas.skip_reason import SkipReason
 from schemas.timestamps import parse_timestamp
 
 _MAX_FAULTS_TOLD = 3
@@ -37,20 +39,33 @@ _DAY_OR_MONTH_FIRST = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}\b.*"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The labels that a payload holds, none if it is about something else, and what it holds that can be none."""
+    """The labels that a payload holds, none if it is about something else, and what it holds that can be none.
+
+    ``skip`` says why it holds nothing if something was deleted.
+    """
 
     labels: tuple[ReviewLabel, ...] = ()
     faults: tuple[Rejected, ...] = ()
+    skip: SkipReason | None = None
 
 
-def read_label_payload(value: bytes | None, headers: Headers, *, max_bytes: int, received_at: datetime) -> Reading:
-    """Read one message. Never raises, whatever the bytes. ``received_at`` must know its zone."""
+def read_label_payload(
+    value: bytes | None, headers: Headers, *, max_bytes: int, received_at: datetime, has_key: bool = False
+) -> Reading:
+    """Read one message. Never raises, whatever the bytes. ``received_at`` must know its zone.
+
+    With a key (``has_key``) a message without a value is a tombstone.
+    """
     headers = tuple(headers)
     try:
-        row = open_envelope(present(value, max_bytes=max_bytes), headers).body
+        opened = open_envelope(present(value, max_bytes=max_bytes), headers)
     except UnusablePayload as unusable:
+        if has_key and isinstance(unusable, NoValue):
+            return Reading(skip=SkipReason.TOMBSTONE)
         return Reading((), (_rejected(unusable),))
-    return read_label_row(row, received_at=received_at)
+    if is_deletion(opened.body, opened.event, headers):
+        return Reading(skip=SkipReason.DELETION)
+    return read_label_row(opened.body, received_at=received_at)
 
 
 def read_label_row(row: JsonObject, *, received_at: datetime, tool: str | None = None) -> Reading:

@@ -10,7 +10,7 @@ from itertools import accumulate
 import orjson
 from pydantic import JsonValue
 
-from schemas.errors import UnusablePayload
+from schemas.errors import NoValue, UnusablePayload
 from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
 
@@ -44,9 +44,9 @@ class Parsed:
 
 
 def present(value: bytes | None, *, max_bytes: int) -> bytes:
-    """Return the value if there is one of at most ``max_bytes``. Raises UnusablePayload: null_value or too_large."""
+    """Return the value if there is one of at most ``max_bytes``. Raises NoValue or UnusablePayload (too_large)."""
     if value is None:
-        raise UnusablePayload(RejectReason.NULL_VALUE, "the message has no value")
+        raise NoValue("the message has no value")
     if len(value) > max_bytes:
         raise UnusablePayload(RejectReason.TOO_LARGE, f"{len(value)} bytes, the limit is {max_bytes}")
     return value

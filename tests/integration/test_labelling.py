@@ -314,6 +314,16 @@ def test_two_workers_share_the_topic_and_book_each_label_once(desk: Desk, task: 
     assert len(held(desk.url)) == 30
 
 
+def test_a_label_that_was_deleted_where_it_came_from_is_skipped(desk: Desk) -> None:
+    with RecordSink(desk.broker.bootstrap) as sink:
+        sink.send(desk.topic, None, key=b"label-7")
+        sink.flush(30)
+    desk.send({"before": {"label": "supported"}, "after": None, "source": {}, "op": "d"})
+    desk.read(2)
+    assert desk.booked() == [("skipped", "tombstone"), ("skipped", "cdc_delete")]
+    assert desk.letters() == []
+
+
 @pytest.mark.kafka
 def test_a_drained_label_topic_is_at_its_end_though_its_last_offset_holds_no_record(
     apache: Broker, store: Store, database_url: str

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.dead_letter import MAX_DETAIL_CHARS
-from schemas.decoding import Decoded, Rejected, decode_payload
+from schemas.decoding import Decoded, Rejected, Skipped, decode_payload
 from schemas.reject_reason import RejectReason
+from schemas.skip_reason import SkipReason
 from tests.fixtures.bad_inputs import ANSWER, BAD_INPUTS, MAX_MESSAGE_BYTES, PASSAGE, BadInput, encode, row
 from worker.ingest.decode import decode
 from worker.rules.records import Record
@@ -21,8 +22,10 @@ RECEIVED_AT = datetime(2026, 11, 30, tzinfo=UTC)
 SECRET = "the-patient-is-called-Brellow"
 
 
-def read(value: bytes | None, headers: tuple[tuple[str, bytes | None], ...] = ()) -> Decoded | Rejected:
-    record = Record("interactions", 0, 0, None, value, headers)
+def read(
+    value: bytes | None, headers: tuple[tuple[str, bytes | None], ...] = (), key: bytes | None = None
+) -> Decoded | Rejected | Skipped:
+    record = Record("interactions", 0, 0, key, value, headers)
     return decode(record, max_message_bytes=MAX_MESSAGE_BYTES, default_app="default", received_at=RECEIVED_AT)
 
 
@@ -46,7 +49,20 @@ def test_an_unusable_message_is_rejected_with_its_reason(case: BadInput) -> None
     assert 0 < len(result.detail) <= MAX_DETAIL_CHARS
 
 
-@pytest.mark.parametrize("case", [case for case in BAD_INPUTS if not case.is_dead_letter], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [case for case in BAD_INPUTS if case.is_deletion], ids=lambda case: case.name)
+def test_what_was_deleted_where_it_came_from_is_skipped(case: BadInput) -> None:
+    assert read(case.value, case.headers, key=b"key") == Skipped(SkipReason(case.outcome.removeprefix("skipped:")))
+
+
+@pytest.mark.parametrize("value", [None, b"null", b'{"schema": null, "payload": null}'])
+def test_nothing_without_a_key_is_no_tombstone(value: bytes | None) -> None:
+    assert rejected(value).reason is RejectReason.NULL_VALUE
+
+
+ODD = [case for case in BAD_INPUTS if not case.is_dead_letter and not case.is_deletion]
+
+
+@pytest.mark.parametrize("case", ODD, ids=lambda case: case.name)
 def test_an_odd_message_is_decoded_and_says_what_was_repaired(case: BadInput) -> None:
     assert case.value is not None
     result = decoded(case.value, case.headers)
@@ -284,10 +300,13 @@ headers = st.lists(
 ).map(tuple)
 
 
-def assert_storable(result: Decoded | Rejected) -> None:
+def assert_storable(result: Decoded | Rejected | Skipped) -> None:
     """Whatever was decoded can be stored: its JSON is finite, without NUL and UTF-8."""
     if isinstance(result, Rejected):
         assert result.reason in RejectReason
+        return
+    if isinstance(result, Skipped):
+        assert result.reason in SkipReason
         return
     document = result.interaction.model_dump_json()
     assert "\\u0000" not in document.replace("\\\\", "")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from schemas.decoding import Decoded, Rejected, decode_payload
+from schemas.decoding import Decoded, Rejected, Skipped, decode_payload
 from worker.rules.records import Record
 
 
-def decode(record: Record, *, max_message_bytes: int, default_app: str, received_at: datetime) -> Decoded | Rejected:
+def decode(
+    record: Record, *, max_message_bytes: int, default_app: str, received_at: datetime
+) -> Decoded | Rejected | Skipped:
     """Read the record's value. Never raises, whatever the bytes; see ``schemas.decoding.decode_payload``."""
     return decode_payload(
         record.value,
@@ -16,4 +18,5 @@ def decode(record: Record, *, max_message_bytes: int, default_app: str, received
         max_bytes=max_message_bytes,
         default_app=default_app,
         received_at=received_at,
+        has_key=record.key is not None,
     )

@@ -15,7 +15,7 @@ import structlog
 
 from gasp_core.detectors.detector import AnswerEvidence, Detector
 from gasp_core.grounding import AnswerGrounding, Exchange, Passage
-from schemas.decoding import Decoded, Rejected
+from schemas.decoding import Decoded, Rejected, Skipped
 from schemas.interaction import Interaction
 from schemas.reject_reason import RejectReason
 from worker.ingest.booking import Booking
@@ -53,7 +53,7 @@ class _Item:
     """A record of a batch, decoded."""
 
     record: Record
-    decoded: Decoded | Rejected
+    decoded: Decoded | Rejected | Skipped
 
     @property
     def characters(self) -> int:
@@ -151,7 +151,7 @@ class Ingest:
         """Dead-letter records whose bytes cannot be had, by reference."""
         return self._booking.bury(records, advance)
 
-    def _decode(self, record: Record) -> Decoded | Rejected:
+    def _decode(self, record: Record) -> Decoded | Rejected | Skipped:
         return decode(
             record,
             max_message_bytes=self._max_message_bytes,
@@ -193,7 +193,7 @@ class Ingest:
     def _settlement(
         self,
         record: Record,
-        item: Decoded | Rejected,
+        item: Decoded | Rejected | Skipped,
         groundings: Mapping[Key, AnswerGrounding | Unscorable],
         verdicts: dict[Key, Verdict],
         thresholds: dict[str | None, Threshold],
@@ -201,6 +201,8 @@ class Ingest:
     ) -> Settlement:
         if isinstance(item, Rejected):
             return Settlement(record, Outcome.DEAD_LETTERED, item.reason, item.detail)
+        if isinstance(item, Skipped):
+            return Settlement(record, Outcome.SKIPPED, item.reason)
         key = key_of(item.interaction)
         grounding = groundings.get(key)
         if grounding is None:

@@ -68,7 +68,11 @@ class LabelIntake:
 
     def _read(self, record: Record) -> Reading:
         return read_label_payload(
-            record.value, record.headers, max_bytes=self._max_message_bytes, received_at=datetime.now(UTC)
+            record.value,
+            record.headers,
+            max_bytes=self._max_message_bytes,
+            received_at=datetime.now(UTC),
+            has_key=record.key is not None,
         )
 
 
@@ -90,7 +94,7 @@ def _settlement(record: Record, reading: Reading, known: tuple[ReviewLabel, ...]
         index = next(label.sentence_index for label in reading.labels if label not in known)
         return _dead(record, RejectReason.UNKNOWN_SENTENCE, f"no sentence {index} that was scored", known)
     if not known:
-        return LabelSettlement(record, Outcome.SKIPPED, NO_LABEL)
+        return LabelSettlement(record, Outcome.SKIPPED, reading.skip or NO_LABEL)
     return LabelSettlement(record, Outcome.LABELLED, labels=known)
 
 

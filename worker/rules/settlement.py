@@ -27,8 +27,8 @@ class Settlement:
     """One record with its outcome.
 
     ``reason`` is None exactly if the outcome is scored or labelled; ``detail`` explains a dead letter and never holds
-    message text. ``decoded`` is None for a dead letter. ``grounding`` and ``verdict`` are None for a dead letter and
-    for a duplicate; a skipped answer (no passages, a refusal) has both, so that its sentences are listed with their
+    message text. ``decoded`` is None for a dead letter and a deletion. ``grounding`` and ``verdict`` are None for these
+    and for a duplicate; a skipped answer (no passages, a refusal) has both, so that its sentences are listed with their
     reason. If the verdict has a selection, the review task is sent on the ``channels``: kafka, webhook.
     """
 

@@ -26,6 +26,7 @@ from prometheus_client.registry import Collector
 
 from gasp_core.grounding import AnswerSkip
 from schemas.reject_reason import RejectReason
+from schemas.skip_reason import SkipReason
 from worker.rules.claims import LossReason, LostOffsets
 from worker.rules.opinion import OpinionLabel
 from worker.rules.settlement import Outcome, Settled
@@ -245,7 +246,7 @@ class Metrics:
             self._lost_messages.labels(reason)
         for done in (Outcome.SCORED, Outcome.LABELLED):
             self._settled.labels(done, NO_REASON)
-        for skip in AnswerSkip:
+        for skip in (*AnswerSkip, *SkipReason):
             self._settled.labels(Outcome.SKIPPED, skip)
         for reject in RejectReason:
             self._settled.labels(Outcome.DEAD_LETTERED, reject)
