@@ -9,12 +9,20 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
+    BertConfig,
+    BertLMHeadModel,
     BloomConfig,
     BloomForCausalLM,
+    DeepseekV32Config,
+    DeepseekV32ForCausalLM,
+    DogeConfig,
+    DogeForCausalLM,
     Gemma2Config,
     Gemma2ForCausalLM,
     GemmaConfig,
     GemmaForCausalLM,
+    GlmMoeDsaConfig,
+    GlmMoeDsaForCausalLM,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
@@ -84,6 +92,24 @@ def _network(family: str, vocabulary: int) -> Any:
     }
     heads: dict[str, Any] = {"head_dim": 8}
     small: dict[str, Any] = {"vocab_size": vocabulary, "initializer_range": 0.3, "hidden_size": 32}
+    latent: dict[str, Any] = {
+        "num_key_value_heads": 4,
+        "q_lora_rank": 16,
+        "kv_lora_rank": 16,
+        "qk_rope_head_dim": 8,
+        "qk_nope_head_dim": 8,
+        "v_head_dim": 8,
+        "n_routed_experts": 4,
+        "n_shared_experts": 1,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 16,
+        "n_group": 1,
+        "topk_group": 1,
+        "first_k_dense_replace": 1,
+        "index_topk": 32,
+        "index_n_heads": 2,
+        "index_head_dim": 16,
+    }
     makers: dict[str, Callable[[], Any]] = {
         "llama": lambda: LlamaForCausalLM(LlamaConfig(**shape)),
         "llama-dynamic": lambda: LlamaForCausalLM(
@@ -109,6 +135,27 @@ def _network(family: str, vocabulary: int) -> Any:
                 bos_token_id=0,
                 eos_token_id=1,
             )
+        ),
+        # Of these the states of a text depend on its whole length, and so on padding.
+        "phi3-longrope": lambda: Phi3ForCausalLM(
+            Phi3Config(
+                **shape,
+                pad_token_id=0,
+                original_max_position_embeddings=40,
+                rope_parameters={
+                    "rope_type": "longrope",
+                    "rope_theta": 10_000.0,
+                    "short_factor": [1.0] * 4,
+                    "long_factor": [4.0] * 4,
+                },
+            )
+        ),
+        "doge": lambda: DogeForCausalLM(DogeConfig(**shape, keep_window_size=32)),
+        "deepseek-v32": lambda: DeepseekV32ForCausalLM(DeepseekV32Config(**shape | latent)),
+        "glm-dsa": lambda: GlmMoeDsaForCausalLM(GlmMoeDsaConfig(**shape | latent)),
+        # It reads in both directions, although transformers makes a causal model of it.
+        "bert": lambda: BertLMHeadModel(
+            BertConfig(**{name: value for name, value in shape.items() if "key_value" not in name})
         ),
         "bloom": lambda: BloomForCausalLM(BloomConfig(**small, n_layer=2, n_head=4)),
         "mamba": lambda: MambaForCausalLM(MambaConfig(**small, num_hidden_layers=2)),

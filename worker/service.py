@@ -16,6 +16,7 @@ import torch
 from gasp_core.detectors.detector import Bounds, Detector
 from gasp_core.errors import ModelError, ModelNotFound
 from gasp_core.identity import ScorerIdentity
+from gasp_core.loading import named_faults
 from gasp_core.model import load_model
 from gasp_core.packaged import resolve_model
 from gasp_core.passes.choice import choose_passes
@@ -173,7 +174,8 @@ def _load(settings: Settings) -> GroundingScorer:
         revision=settings.model_revision,
     )
     torch.set_num_threads(settings.threads)
-    choice = choose_passes(model, max_tokens=settings.max_batch_tokens, cache_bytes=settings.context_cache_bytes)
+    with named_faults(model.name):
+        choice = choose_passes(model, max_tokens=settings.max_batch_tokens, cache_bytes=settings.context_cache_bytes)
     log.info("model_loaded", device=str(model.device), passes=choice.reason)
     return GroundingScorer(model, limits=_limits(settings), masked=settings.masked_attribution, passes=choice.passes)
 

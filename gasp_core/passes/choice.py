@@ -29,6 +29,11 @@ CPU_CACHE_BYTES = 256 * 1024 * 1024
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 1e-2}
 OWN_TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.15, torch.float16: 3e-2}
 
+# Rotary positions that are other ones in a longer text, and so in one that is padded.
+_LENGTH_DEPENDENT = {"dynamic", "longrope"}
+# How families call the number of tokens that a token attends to at most, chosen by what they say.
+_SELECTIONS = ("index_topk", "keep_window_size")
+
 _Network = Callable[[Pack], Tensor]
 
 
@@ -57,8 +62,9 @@ class Choice:
 def choose_passes(model: LanguageModel, *, max_tokens: int | None = None, cache_bytes: int | None = None) -> Choice:
     """Choose by trying: a way of sharing prefixes must reproduce the model's own states on a small example.
 
-    A model whose states or positions do not allow it is run the plain way. ``max_tokens`` bounds a forward and
-    ``cache_bytes`` the memory for contexts that may come again (None: by device; on CUDA a quarter of what is free).
+    A model whose states or positions do not allow it is run the plain way, one by one if it minds padding.
+    ``max_tokens`` bounds a forward and ``cache_bytes`` the memory for contexts that may come again (None: by device;
+    on CUDA a quarter of what is free).
     """
     on_cuda = model.device.type == "cuda"
     max_tokens = max_tokens or (CUDA_TOKENS if on_cuda else CPU_TOKENS)
@@ -66,7 +72,7 @@ def choose_passes(model: LanguageModel, *, max_tokens: int | None = None, cache_
         cache_bytes = torch.cuda.mem_get_info(model.device)[0] // 4 if on_cuda else CPU_CACHE_BYTES
     reason = _obstacle(model.network.config.get_text_config(), model.window)
     if reason is not None:
-        return Choice(PlainPasses(model, max_tokens), f"plain passes: {reason}")
+        return _plain(model, max_tokens, reason)
     problems = []
     for wide, attention in _candidates(model):
         network = PackedNetwork(model.network, attention, wide=wide)
@@ -77,7 +83,48 @@ def choose_passes(model: LanguageModel, *, max_tokens: int | None = None, cache_
             passes = SharedPrefixPasses(network, model.device, max_tokens=max_tokens, cache=cache)
             return Choice(passes, f"shared prefixes by {way}")
         problems.append(f"{way}: {problem}")
-    return Choice(PlainPasses(model, max_tokens), f"plain passes: no way to share prefixes ({'; '.join(problems)})")
+    return _plain(model, max_tokens, f"no way to share prefixes ({'; '.join(problems)})")
+
+
+def _plain(model: LanguageModel, max_tokens: int, reason: str) -> Choice:
+    """Whole prompts, padded to a common length if that is nothing to this model."""
+    if _minds_padding(model):
+        return Choice(
+            PlainPasses(model, 1), f"plain passes: {reason}; one prompt at a time, as padding moves its states"
+        )
+    return Choice(PlainPasses(model, max_tokens), f"plain passes: {reason}")
+
+
+@torch.inference_mode()
+def _minds_padding(model: LanguageModel) -> bool:
+    """Whether the states of a text depend on what is padded behind it. Tried at each length at which that may begin."""
+    config = model.network.config.get_text_config()
+    if _LENGTH_DEPENDENT & _rotations(config):
+        return True
+    for length in sorted({0, *_turns(config)}):
+        short, long = (
+            [5 + at * 37 % (model.vocabulary - 5) for at in range(min(length + more, model.window))]
+            for more in (24, 96)
+        )
+        rows = torch.tensor([short + [0] * (len(long) - len(short)), long], device=model.device)
+        padded = model.hidden(rows)[0, : len(short)]
+        alone = model.hidden(torch.tensor([short], device=model.device))[0]
+        if _distance(padded.float(), alone.float()) > TOLERANCE[DTYPES[model.dtype]]:
+            return True
+    return False
+
+
+def _turns(config: Any) -> set[int]:  # noqa: ANN401 - transformers' own dynamic type
+    """The lengths behind which some families choose among the tokens that they attend to."""
+    found = (getattr(config, name, None) for name in _SELECTIONS)
+    return {length for length in found if isinstance(length, int)}
+
+
+def _rotations(config: Any) -> set[str]:  # noqa: ANN401 - as above
+    """The kinds of rotary positions of a model; some have one for each kind of layer."""
+    rotary = getattr(config, "rope_parameters", None) or {}
+    every = [rotary, *(one for one in rotary.values() if isinstance(one, dict))]
+    return {str(one["rope_type"]) for one in every if "rope_type" in one}
 
 
 def _obstacle(config: Any, window: int) -> str | None:  # noqa: ANN401 - transformers' own dynamic type
@@ -88,9 +135,10 @@ def _obstacle(config: Any, window: int) -> str | None:  # noqa: ANN401 - transfo
     sliding = getattr(config, "sliding_window", None)
     if not kinds and sliding and sliding < window and getattr(config, "use_sliding_window", True):
         return "it has a sliding window"
-    rotary = getattr(config, "rope_parameters", None) or {}
-    if rotary.get("rope_type") in {"dynamic", "longrope"}:
+    if _LENGTH_DEPENDENT & _rotations(config):
         return "its positions depend on the length of the text"
+    if any(length < window for length in _turns(config)):
+        return "it chooses what it attends to in a long text"
     return None
 
 

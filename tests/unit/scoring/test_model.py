@@ -77,3 +77,8 @@ def test_a_head_that_we_do_not_know_is_refused(tiny_folder: Path, monkeypatch: p
     monkeypatch.setattr("gasp_core.model._transform", lambda logits, _: logits * 2)
     with pytest.raises(ModelUnsupported, match="not a known function"):
         load_model(str(tiny_folder))
+
+
+def test_a_model_that_reads_in_both_directions_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnsupported, match="both directions, and is not a causal language model"):
+        load_model(str(save_model(tmp_path / "both", "bert")), device="cpu")

@@ -115,6 +115,7 @@ def test_no_bound_changes_the_numbers(tiny_model: LanguageModel, max_tokens: int
         ("gemma2", "plain passes: it has layers of sliding_attention"),
         ("mistral-sliding", "plain passes: it has a sliding window"),
         ("llama-dynamic", "plain passes: its positions depend on the length of the text"),
+        ("doge", "plain passes: it chooses what it attends to in a long text; one prompt at a time"),
         ("bloom", "plain passes: no way to share prefixes (blocked attention: "),
         ("mamba", "plain passes: it has layers of linear_attention"),
     ],
@@ -127,6 +128,30 @@ def test_a_model_that_cannot_share_is_run_the_plain_way_and_says_so(
     assert choice.reason.startswith(reason)
     (states,) = states_of(choice.passes, plans_of(model, MUSEUM))
     assert states.isfinite().all()
+
+
+@pytest.mark.parametrize("family", ["phi3-longrope", "doge", "deepseek-v32", "glm-dsa", "llama-dynamic"])
+def test_a_model_that_minds_padding_reads_each_prompt_as_if_it_were_alone(
+    family: str, tiny_model_of: Callable[[str], LanguageModel]
+) -> None:
+    model = tiny_model_of(family)
+    choice = choose_passes(model)
+    assert choice.reason.endswith("; one prompt at a time, as padding moves its states")
+    longer = Exchange("And?", (*HOURS, Passage("late", "On Friday it closes at nine. " * 5)), "It closes at nine.")
+    plans = plans_of(model, MUSEUM, longer, REFUND)
+    together = states_of(choice.passes, plans)
+    for states, plan in zip(together, plans, strict=True):
+        prompts = [torch.tensor([[*prompt, *plan.answer_ids[:-1]]]) for prompt in plan.prompts]
+        with torch.inference_mode():
+            alone = torch.stack([model.hidden(ids)[0, -len(plan.answer_ids) :] for ids in prompts])
+        torch.testing.assert_close(states, alone, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["gemma2", "mistral-sliding", "bloom", "mamba"])
+def test_a_model_that_does_not_mind_padding_reads_many_prompts_at_once(
+    family: str, tiny_model_of: Callable[[str], LanguageModel]
+) -> None:
+    assert "one prompt at a time" not in choose_passes(tiny_model_of(family)).reason
 
 
 def test_an_attention_whose_numbers_differ_is_not_used(
