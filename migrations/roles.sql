@@ -70,6 +70,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON attribution_jobs, rescore_jobs, job_runs
 GRANT SELECT, INSERT ON review_labels TO gasp_worker;
 GRANT EXECUTE ON FUNCTION ensure_weeks(timestamptz, timestamptz), drop_weeks(text, timestamptz) TO gasp_worker;
 GRANT EXECUTE ON FUNCTION review_task_of(uuid, text, text, integer),
+    review_task_at(uuid, text, text, integer, timestamptz), named_uuid(text),
     review_label_place(uuid, text, text, integer, integer), refresh_review_task(bigint) TO gasp_worker;
 -- Its old name, for workers of release 0.1.0.
 GRANT EXECUTE ON FUNCTION settle_review_task(bigint) TO gasp_worker;

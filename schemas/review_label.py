@@ -92,7 +92,11 @@ class ReviewLabel(BaseModel):
         Field(description="The judgement's id in the tool.")
     )
     action: Annotated[LabelAction, _member(LabelAction)] = LabelAction.LABEL
-    task_id: Annotated[UUID, Field(strict=False)] | None = Field(None, description="The task that was labelled; or:")
+    task_id: Annotated[UUID, Field(strict=False)] | None = Field(
+        None,
+        description="The task that was labelled. With app, interaction_id and revision the label finds its answer also "
+        "where nobody knows the task, as after a backup was restored; they may stand alone, too.",
+    )
     app: AppName | None = None
     interaction_id: Identifier | None = None
     revision: Annotated[int, Field(ge=1, le=MAX_INDEX)] | None = Field(

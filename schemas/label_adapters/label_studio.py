@@ -156,9 +156,14 @@ def _task(row: JsonObject) -> _Task:
     data = task.get("data") if isinstance(task, dict) else None
     if not isinstance(data, dict):
         raise wrong_shape("task.data", "missing")
-    place: JsonObject = {"task_id": data.get("task_id")}
-    if place["task_id"] is None:
-        place = {name: data.get(name) for name in ("app", "interaction_id", "revision")}
+    # All of it: the answer is found by the others where nobody knows the task, as after a backup was restored.
+    revision = data.get("revision")
+    place: JsonObject = {
+        "task_id": data.get("task_id"),
+        "app": as_identifier(data.get("app")),
+        "interaction_id": as_identifier(data.get("interaction_id")),
+        "revision": revision if isinstance(revision, int) else None,
+    }
     sentences = data.get("sentences")
     return _Task(place, tuple(_sentences(data, sentences if isinstance(sentences, list) else [])))
 

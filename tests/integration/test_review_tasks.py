@@ -17,6 +17,7 @@ from gasp_core.detectors.two_pass import GAP
 from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.integration.store_examples import (
+    OTHER_IDENTITY,
     TOPIC,
     advance,
     age,
@@ -30,6 +31,7 @@ from tests.integration.store_examples import (
 )
 from tests.soak.scorer import IDENTITY, SoakScorer
 from worker.broker.sink import RecordSink
+from worker.embedded.databases import create_database, drop_database
 from worker.ingest.dead_letters import DeadLetters
 from worker.ingest.scoring import Scoring
 from worker.ingest.settle import Ingest
@@ -48,7 +50,8 @@ from worker.runtime.telemetry import Telemetry
 from worker.store.rescore_jobs import History
 from worker.store.retention_periods import Period
 from worker.store.review_tasks import REMOVED
-from worker.store.store import Store
+from worker.store.store import Store, open_store
+from worker.store.task_ids import event_id
 
 FLAG_BELOW = 1.0
 TASKS = "SELECT * FROM review_tasks ORDER BY id"
@@ -177,6 +180,82 @@ def test_the_calibrated_probability_is_stored_beside_the_score(store: Store, dat
     store.settlements.settle(scorer_id, [scored(1, "b", [0.5], threshold), skipped(2, "c", learned)], [advance(1, 3)])
     found = rows(database_url, "SELECT score, unsupported_probability AS p FROM sentences ORDER BY 1, 2")
     assert [(row["score"], row["p"]) for row in found] == [(0.5, 0.5), (0.5, None), (None, None), (None, None)]
+
+
+# --- the ids of tasks and events ---
+
+IDS = """
+SELECT t.task_id, t.interaction_id, o.channel, o.round, o.event_id
+FROM review_tasks t JOIN outbox o ON o.task_pk = t.id ORDER BY t.id, o.channel, o.round"""
+
+
+def test_a_restored_database_that_chooses_again_gives_the_same_ids_to_tasks_and_events(
+    store: Store, database_url: str, postgres_server: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    asked = [selected(scored(n, f"id-{n}", [0.01, 0.9], threshold)) for n in range(3)]
+    # Nobody may be connected to what is copied.
+    store.close()
+    backup = create_database(postgres_server, "a_backup", template=_database_of(database_url))
+    with open_store(backup, application_name="gasp-test") as restored:
+        # Rows get other numbers than they had, and the choice is another one.
+        other_id, _ = prepared(restored, OTHER_IDENTITY, partitions=0)
+        assert other_id != scorer_id
+        store.settlements.settle(scorer_id, asked, [advance(0, 3)])
+        again = [
+            scored(0, "id-0", [0.01, 0.9], threshold),
+            *(selected(scored(n, f"id-{n}", [0.01, 0.9], threshold), indexes=(1,), probability=0.1) for n in (1, 2)),
+        ]
+        restored.settlements.settle(scorer_id, again, [advance(0, 3)])
+    before, after = rows(database_url, IDS), rows(backup, IDS)
+    drop_database(postgres_server, "a_backup")
+    assert after == [row for row in before if row["interaction_id"] != "id-0"]
+    assert len({row["task_id"] for row in before}) == 3
+    assert len({row["event_id"] for row in before}) == 6
+    assert all(row["event_id"] == event_id(row["task_id"], row["channel"], row["round"]) for row in before)
+
+
+def test_tasks_about_other_contents_times_and_scorers_have_other_ids(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    other_id, other = prepared(store, OTHER_IDENTITY, partitions=0)
+    first = scored(0, "a", [0.01], threshold)
+    batch = [
+        first,
+        scored(1, "a", [0.01], threshold, edition="New. "),
+        scored(2, "b", [0.01], threshold),
+        scored(3, "a", [0.01], threshold, app="desk"),
+    ]
+    store.settlements.settle(scorer_id, [selected(one) for one in batch], [advance(0, 4)])
+    store.settlements.settle(other_id, [selected(scored(4, "a", [0.01], other))], [advance(4, 5)])
+    found = rows(database_url, "SELECT task_id, state FROM review_tasks")
+    assert len({row["task_id"] for row in found}) == 5
+
+
+def test_an_id_that_is_used_again_after_retention_gets_a_task_of_its_own_even_for_the_same_words(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    store.retention_periods.set(Period(None, 30))
+    for turn in range(3):
+        asked = selected(scored(turn, "a", [0.01], threshold), probability=(turn + 1) / 4)
+        store.settlements.settle(scorer_id, [asked], [advance(turn, turn + 1)])
+        if turn < 2:
+            age(database_url, "a", 40)
+            assert Remover.of(store).remove(threading.Event()).removed.interactions == 1
+    found = rows(
+        database_url,
+        "SELECT task_id, state, probability, interaction_pk IS NULL AS removed FROM review_tasks ORDER BY id",
+    )
+    assert len({row["task_id"] for row in found}) == 3
+    assert [(row["state"], row["probability"], row["removed"]) for row in found] == [
+        ("withdrawn", 0.25, True),
+        ("withdrawn", 0.5, True),
+        ("open", 0.75, False),
+    ]
+
+
+def _database_of(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[2]
 
 
 # --- chosen while a batch is judged ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,11 +22,13 @@ from tests.integration.label_examples import (
     task_state,
     withdrawal,
 )
-from tests.integration.store_examples import TOPIC, advance, prepared, record, rows, scored
+from tests.integration.store_examples import TOPIC, advance, age, prepared, record, rows, scored, selected
+from worker.jobs.retention import Remover
 from worker.rules.agreement import agreements
 from worker.rules.label_settlement import LabelSettlement
 from worker.rules.settlement import Outcome
 from worker.store.labels import LabelOutcome
+from worker.store.retention_periods import Period
 from worker.store.store import Store
 
 STORED, REPEATED, CORRECTED, WITHDRAWN, EARLY, SUPERSEDED = (
@@ -51,6 +54,94 @@ def said(store: Store, *labels: Any) -> list[LabelOutcome]:
 
 def rounds(url: str) -> list[tuple[str, int]]:
     return [(row["channel"], row["round"]) for row in rows(url, "SELECT channel, round FROM outbox ORDER BY 2, 1")]
+
+
+# --- which answer a label is about ---
+
+CONSENSUS = """
+SELECT unsupported, score, selection_probability AS probability, revision FROM v_review_consensus
+ORDER BY time, interaction_pk NULLS FIRST, sentence_index"""
+UNKNOWN = UUID(int=7)
+
+
+def place(interaction_id: str = "id-0") -> dict[str, Any]:
+    return {"app": "shop", "interaction_id": interaction_id, "revision": 1}
+
+
+def test_a_label_of_a_task_that_nobody_knows_finds_its_answer_by_app_and_id(store: Store, database_url: str) -> None:
+    answered(store, "id-0")
+    assert said(store, label(UNKNOWN, 0, "unsupported", **place())) == [STORED]
+    assert said(store, label(UNKNOWN, 2, "unsupported", **place())) == [LabelOutcome.UNKNOWN_SENTENCE]
+    (found,) = rows(database_url, "SELECT task_id, place, interaction_id FROM v_review_labels")
+    assert found == {"task_id": None, "place": "known", "interaction_id": "id-0"}
+    assert rows(database_url, CONSENSUS) == [{"unsupported": True, "score": 0.01, "probability": None, "revision": 1}]
+
+
+def test_a_label_of_a_task_that_nobody_knows_counts_for_the_task_that_its_answer_has(
+    store: Store, database_url: str, task: UUID
+) -> None:
+    first = [label(UNKNOWN, index, "supported", **place()) for index in ASKED]
+    assert said(store, *first) == [STORED, STORED]
+    queue = "SELECT sentences_labelled FROM v_review_queue"
+    assert rows(database_url, queue) == [{"sentences_labelled": 2}]
+    said(store, *(label(task, index, "supported", "bob") for index in ASKED))
+    assert task_state(database_url, task) == ("labelled", 1)
+    assert [row["probability"] for row in rows(database_url, CONSENSUS)] == [1, 0.25]
+
+
+def test_a_label_that_names_a_known_task_is_about_it_whatever_else_it_says(store: Store, database_url: str) -> None:
+    answered(store, "id-0", "id-1")
+    task = asked(database_url, "id-0")
+    said(store, label(task, 0, "supported", **place("id-1")))
+    assert held(database_url) == [("id-0", 0, "ada", "supported")]
+
+
+@pytest.fixture
+def used_again(store: Store, database_url: str) -> int:
+    """An answer that was asked about, labelled by its id and removed; gives the scorer whose next answer has its id."""
+    scorer_id, threshold = prepared(store)
+    old = selected(scored(0, "id-0", [0.01], threshold), probability=0.25)
+    store.settlements.settle(scorer_id, [old], [advance(0, 1)])
+    assert said(store, label("id-0", 0, "unsupported", "ada")) == [STORED]
+    age(database_url, "id-0", 40)
+    store.retention_periods.set(Period("shop", 30))
+    assert Remover.of(store).remove(threading.Event()).removed.interactions == 1
+    assert [tuple(row.values()) for row in rows(database_url, CONSENSUS)] == [(True, 0.01, 0.25, 1)]
+    return scorer_id
+
+
+@pytest.mark.parametrize("edition", ["", "New. "])
+def test_an_id_that_is_used_again_does_not_get_the_task_of_the_answer_that_was_removed(
+    store: Store, database_url: str, used_again: int, edition: str
+) -> None:
+    threshold = store.thresholds.in_force(used_again)[None]
+    new = selected(scored(1, "id-0", [0.05], threshold, edition=edition), probability=0.5)
+    store.settlements.settle(used_again, [new], [advance(1, 2)])
+    # What was said of the old answer stays with it; what is said now is about the new one.
+    old_one = (True, 0.01, 0.25, 1)
+    assert [tuple(row.values()) for row in rows(database_url, CONSENSUS)] == [old_one]
+    assert said(store, label("id-0", 0, "supported", "bob", minute=1)) == [STORED]
+    assert [tuple(row.values()) for row in rows(database_url, CONSENSUS)] == [old_one, (False, 0.05, 0.5, 1)]
+    tasks = rows(database_url, "SELECT state, probability FROM review_tasks ORDER BY id")
+    assert [tuple(row.values()) for row in tasks] == [("labelled", 0.25), ("labelled", 0.5)]
+    enter(database_url, app="shop", interaction_id="id-0", sentence_index=0, label="supported", reviewer="cy")
+    found = rows(database_url, "SELECT reviewer, selection_probability FROM v_review_labels ORDER BY 1")
+    assert [tuple(row.values()) for row in found] == [("ada", 0.25), ("bob", 0.5), ("cy", 0.5)]
+
+
+def test_an_answer_that_nobody_is_asked_about_does_not_get_the_old_task_of_its_id(
+    store: Store, database_url: str, used_again: int
+) -> None:
+    threshold = store.thresholds.in_force(used_again)[None]
+    store.settlements.settle(used_again, [scored(1, "id-0", [0.05, 0.9], threshold)], [advance(1, 2)])
+    # The answer before had no second sentence.
+    said_now = [label("id-0", index, "supported", "bob", minute=index) for index in (0, 1)]
+    assert said(store, *said_now) == [STORED, STORED]
+    assert [tuple(row.values()) for row in rows(database_url, CONSENSUS)] == [
+        (True, 0.01, 0.25, 1),
+        (False, 0.05, None, 1),
+        (False, 0.9, None, 1),
+    ]
 
 
 # --- outcomes ---

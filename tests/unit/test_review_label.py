@@ -227,6 +227,16 @@ def test_an_annotation_becomes_a_label_for_each_of_its_sentences() -> None:
     assert second.detail is None
 
 
+def test_an_annotation_brings_app_id_and_revision_along_so_that_it_finds_its_answer_without_the_task() -> None:
+    sent = event("ANNOTATION_CREATED", chosen("label_0", "supported"))
+    sent["task"]["data"] |= {"app": "shop", "interaction_id": "i-1", "revision": 2}
+    (label,) = read(sent).labels
+    assert (str(label.task_id), label.app, label.interaction_id, label.revision) == (TASK, "shop", "i-1", 2)
+    sent["task"]["data"] |= {"app": None, "interaction_id": ["i-1"], "revision": "second"}
+    (label,) = read(sent).labels
+    assert (str(label.task_id), label.app, label.interaction_id, label.revision) == (TASK, None, None, None)
+
+
 def test_a_choice_for_a_span_is_about_the_sentence_that_it_lies_in_by_utf_16_units() -> None:
     span = {"start": 9, "end": 20, "choices": ["partly"]}
     reading = read(event("ANNOTATION_CREATED", {"from_name": "grounded", "type": "choices", "value": span}))

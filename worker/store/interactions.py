@@ -99,7 +99,7 @@ def stored_revisions(
     """
     return {
         (row.app, row.interaction_id, row.content_hash): StoredRevision(
-            row.id, row.revision, row.is_current, row.has_verdict, _newest_delivery(row)
+            row.id, row.revision, row.is_current, row.has_verdict, _newest_delivery(row), row.logged_at
         )
         for part in parts(sorted({key[:2] for key in keys}))
         for row in connection.execute(_find_revisions(), {**arrays(_CONTENT_KEY[:2], part), "scorer": scorer_id})
@@ -166,6 +166,7 @@ def _find_revisions() -> Select[Any]:
         select(
             *(stored[name] for name in ("id", *_CONTENT_KEY, "revision", "is_current", *_DELIVERY_COLUMNS)),
             INTERACTION_TIME.label("time"),
+            func.coalesce(stored.occurred_at, stored.received_at).label("logged_at"),
             judged.id.is_not(None).label("has_verdict"),
         )
         .outerjoin(verdicts, and_(judged.interaction_pk == stored.id, judged.scorer_id == bindparam("scorer")))

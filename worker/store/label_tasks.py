@@ -33,7 +33,6 @@ def refresh_tasks_with_early_labels(connection: Connection) -> int:
     is_about = or_(
         early.task_id == tasks.task_id,
         and_(
-            early.task_id.is_(None),
             early.app == tasks.app,
             early.interaction_id == tasks.interaction_id,
             func.coalesce(early.revision, 1) == tasks.revision,
@@ -51,9 +50,8 @@ def refresh_tasks_with_early_labels(connection: Connection) -> int:
 @cache
 def _ask_tasks() -> Select[tuple[int]]:
     rows = unrolled(tool=Text(), external_id=Text())
-    task = func.review_task_of(
-        _labels.task_id, _labels.app, _labels.interaction_id, _labels.revision, type_=BigInteger()
-    )
+    place = (_labels.task_id, _labels.app, _labels.interaction_id, _labels.revision)
+    task = func.review_task_at(*place, _labels.received_at, type_=BigInteger())
     same = and_(_labels.tool == rows.c.tool, _labels.external_id == rows.c.external_id)
     about = select(task.label("id")).select_from(review_labels).join(rows, same).distinct().subquery()
     return select(about.c.id).where(about.c.id.is_not(None))

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    DateTime,
+    LargeBinary,
     any_,
     func,
     insert,
@@ -26,15 +29,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.dml import ReturningInsert
+from sqlalchemy.types import TypeEngine
 
 from schemas.review_task import ReviewTask
 from worker.rules.selection import Selection
 from worker.store import leases
-from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts
+from worker.store.bulk import Values, arrays, insert_rows, parts, unrolled
 from worker.store.repository import Repository, reads
-from worker.store.revisions import Judged
+from worker.store.revisions import ContentKey, Judged
 from worker.store.tables import interactions, outbox, review_sentences, review_tasks
 from worker.store.task_contents import TaskFilter, count_tasks, task_page
+from worker.store.task_ids import event_id, task_id
 
 REMOVED = "the answer was removed by retention"
 REPLACED = "another scorer has judged the answer since"
@@ -45,13 +50,14 @@ _TASK_COLUMNS = (
     "interaction_id",
     "revision",
     "interaction_pk",
-    "scorer_id",
     "threshold_id",
     "reason",
     "probability",
     "lowest_score",
     "reviewers",
 )
+# What the id is made of, besides.
+_NAMED_BY: dict[str, TypeEngine[Any]] = {"content_hash": LargeBinary(), "logged_at": DateTime(timezone=True)}
 _SENTENCE_COLUMNS = (
     "task_pk",
     "sentence_index",
@@ -62,7 +68,7 @@ _SENTENCE_COLUMNS = (
     "reason",
     "probability",
 )
-_OUTBOX_COLUMNS = ("task_pk", "channel", "round")
+_OUTBOX_COLUMNS = ("task_pk", "channel", "round", "event_id")
 _FIRST_ROUND = 1
 
 _tasks = review_tasks.c
@@ -72,11 +78,11 @@ _IS_OPEN = _tasks.state.in_([literal_column("'open'"), literal_column("'disputed
 
 @dataclass(frozen=True, slots=True)
 class AskedAnswer:
-    """A stored revision that people are asked about."""
+    """A stored revision that people are asked about. ``logged_at`` is when it was given, None if nobody knows."""
 
     interaction_pk: int
-    app: str
-    interaction_id: str
+    key: ContentKey
+    logged_at: datetime | None
     revision: int
     judged: Judged
     selection: Selection
@@ -107,9 +113,13 @@ class ReviewTasks(Repository):
 def write_tasks(connection: Connection, scorer_id: int, asked: Sequence[AskedAnswer]) -> None:
     """Insert a task with its sentences for each answer, and what is to be told of it on its channels."""
     tasks = _insert_tasks(connection, scorer_id, asked)
-    selected = [values for task_pk, answer in tasks.items() for values in _sentence_values(task_pk, answer)]
+    selected = [values for (task_pk, _), answer in tasks.items() for values in _sentence_values(task_pk, answer)]
     insert_rows(connection, review_sentences, _SENTENCE_COLUMNS, selected)
-    told = [(task_pk, channel, _FIRST_ROUND) for task_pk, answer in tasks.items() for channel in answer.judged.channels]
+    told = [
+        (task_pk, channel, _FIRST_ROUND, event_id(named, channel, _FIRST_ROUND))
+        for (task_pk, named), answer in tasks.items()
+        for channel in answer.judged.channels
+    ]
     insert_rows(connection, outbox, _OUTBOX_COLUMNS, told)
 
 
@@ -160,8 +170,10 @@ def _take_back(connection: Connection, withdrawn: Sequence[int]) -> None:
         return
     theirs = outbox.c.task_pk == any_(literal(list(withdrawn), ARRAY(BigInteger)))
     may_be_told = or_(outbox.c.state.in_(["running", "done"]), outbox.c.attempts > 0)
+    following = _tasks.round + 1
+    named = func.named_uuid(func.concat(_tasks.task_id, "/", outbox.c.channel, "/", following))
     told = (
-        select(outbox.c.task_pk, outbox.c.channel, _tasks.round + 1)
+        select(outbox.c.task_pk, outbox.c.channel, following, named)
         .join(review_tasks, _tasks.id == outbox.c.task_pk)
         .where(theirs, may_be_told)
         .distinct()
@@ -169,36 +181,45 @@ def _take_back(connection: Connection, withdrawn: Sequence[int]) -> None:
     connection.execute(insert(outbox).from_select(list(_OUTBOX_COLUMNS), told))
 
 
-def _insert_tasks(connection: Connection, scorer_id: int, asked: Sequence[AskedAnswer]) -> Mapping[int, AskedAnswer]:
-    """The answers by the primary key of their task."""
+def _insert_tasks(
+    connection: Connection, scorer_id: int, asked: Sequence[AskedAnswer]
+) -> Mapping[tuple[int, UUID], AskedAnswer]:
+    """The answers by the primary key and id of their task."""
     answers = {answer.interaction_pk: answer for answer in asked}
-    rows = [_task_values(scorer_id, answer) for answer in asked]
+    rows = [_task_values(answer) for answer in asked]
     return {
-        row.id: answers[row.interaction_pk]
+        (row.id, row.task_id): answers[row.interaction_pk]
         for part in parts(rows)
-        for row in connection.execute(_tasks_from_arrays(), arrays(_TASK_COLUMNS, part))
+        for row in connection.execute(_tasks_from_arrays(scorer_id), arrays((*_TASK_COLUMNS, *_NAMED_BY), part))
     }
 
 
 @cache
-def _tasks_from_arrays() -> ReturningInsert[Any]:
-    return insert_from_arrays(review_tasks, _TASK_COLUMNS).returning(_tasks.id, _tasks.interaction_pk)
+def _tasks_from_arrays(scorer_id: int) -> ReturningInsert[Any]:
+    types = {name: _tasks[name].type for name in _TASK_COLUMNS} | _NAMED_BY
+    source = unrolled(**types).c
+    named = task_id(source.app, source.interaction_id, source.content_hash, source.logged_at, scorer_id)
+    values = select(named, literal(scorer_id), *(source[name] for name in _TASK_COLUMNS))
+    insert_tasks = insert(review_tasks).from_select(["task_id", "scorer_id", *_TASK_COLUMNS], values)
+    return insert_tasks.returning(_tasks.id, _tasks.task_id, _tasks.interaction_pk)
 
 
-def _task_values(scorer_id: int, answer: AskedAnswer) -> Values:
-    """In the order of _TASK_COLUMNS."""
+def _task_values(answer: AskedAnswer) -> Values:
+    """In the order of _TASK_COLUMNS and _NAMED_BY."""
     verdict, selection = answer.judged.verdict, answer.selection
+    app, interaction_id, content_hash = answer.key
     return (
-        answer.app,
-        answer.interaction_id,
+        app,
+        interaction_id,
         answer.revision,
         answer.interaction_pk,
-        scorer_id,
         verdict.threshold.id,
         selection.reason,
         selection.probability,
         verdict.lowest_score,
         verdict.reviewers,
+        content_hash,
+        answer.logged_at,
     )
 
 

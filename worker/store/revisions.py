@@ -11,7 +11,7 @@ from schemas.decoding import Decoded
 from worker.rules.records import Record
 from worker.rules.settlement import Settlement
 from worker.rules.verdict import Verdict
-from worker.store.deliveries import Delivery, delivery_of
+from worker.store.deliveries import Delivery, delivery_of, first_received_at
 
 ContentKey = tuple[str, str, bytes]
 """App, interaction id and content hash, which together name one revision; the first two name the interaction."""
@@ -42,7 +42,7 @@ class Judged:
 class StoredRevision:
     """A revision in the database. ``has_verdict`` is about the scorer identity that was asked for.
 
-    ``delivery`` is the newest of its content.
+    ``delivery`` is the newest of its content, ``logged_at`` the time of the first, None if nobody knows it.
     """
 
     pk: int
@@ -50,6 +50,7 @@ class StoredRevision:
     is_current: bool
     has_verdict: bool
     delivery: Delivery
+    logged_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class NewRevision:
     record: Record
     decoded: Decoded
     delivery: Delivery
+
+    @property
+    def logged_at(self) -> datetime | None:
+        """When the exchange took place, as far as the first record of its content says or the broker knows."""
+        return self.decoded.interaction.occurred_at or first_received_at(self.record)
 
 
 @dataclass(frozen=True, slots=True)

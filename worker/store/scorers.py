@@ -15,7 +15,7 @@ from worker.store.tables import INTERACTION_TIME, interactions, scorers, sentenc
 
 AT_WORK_DAYS = 7
 
-_IDENTITY = ("model", "revision", "dtype", "template", "method")
+IDENTITY = ("model", "revision", "dtype", "template", "method")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Scorers(Repository):
     @writes
     def register(self, connection: Connection, identity: ScorerIdentity) -> int:
         """The id of the identity's row, which is made if it is missing."""
-        values = {name: getattr(identity, name) for name in _IDENTITY}
+        values = {name: getattr(identity, name) for name in IDENTITY}
         same = (scorers.c[name] == value for name, value in values.items())
         known: int | None = connection.scalar(select(scorers.c.id).where(*same))
         if known is not None:

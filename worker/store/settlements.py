@@ -95,9 +95,10 @@ def _asked(
 ) -> list[AskedAnswer]:
     """The new verdicts that have a selection."""
     return [
-        AskedAnswer(keys[key], *key[:2], (plan.added.get(key) or stored[key]).revision, judged, selection)
+        AskedAnswer(keys[key], key, revision.logged_at, revision.revision, judged, selection)
         for key, judged in plan.judged.items()
         if (selection := judged.verdict.selection) is not None
+        for revision in (plan.added.get(key) or stored[key],)
     ]
 
 

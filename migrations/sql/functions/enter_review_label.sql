@@ -50,7 +50,7 @@ BEGIN
         NEW.revision, NEW.sentence_index, NEW.reviewer, NEW.note, NEW.labelled_at, 'sql')
     ON CONFLICT DO NOTHING;
     FOR task IN
-        SELECT DISTINCT review_task_of(task_id, app, interaction_id, revision) FROM review_labels
+        SELECT DISTINCT review_task_at(task_id, app, interaction_id, revision, received_at) FROM review_labels
         WHERE tool = 'sql' AND external_id = NEW.external_id ORDER BY 1
     LOOP
         PERFORM refresh_review_task(task);

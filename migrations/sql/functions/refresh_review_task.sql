@@ -21,9 +21,8 @@ BEGIN
         SELECT DISTINCT ON (l.sentence_index, l.reviewer) l.sentence_index, l.label
         FROM v_standing_labels l
         WHERE l.task_id = asked.task_id OR (
-            l.task_id IS NULL AND l.app = asked.app AND l.interaction_id = asked.interaction_id
-            AND coalesce(l.revision, 1) = asked.revision
-            AND asked.id = review_task_of(NULL, l.app, l.interaction_id, l.revision)
+            l.app = asked.app AND l.interaction_id = asked.interaction_id AND coalesce(l.revision, 1) = asked.revision
+            AND asked.id = review_task_at(l.task_id, l.app, l.interaction_id, l.revision, l.received_at)
         )
         ORDER BY l.sentence_index, l.reviewer, l.time DESC, l.received_at DESC
     ), sentence AS (
@@ -55,8 +54,10 @@ BEGIN
         closed_at = CASE WHEN found = 'labelled' THEN coalesce(closed_at, clock_timestamp()) END
     WHERE id = asked.id;
     IF enough AND NOT decided THEN
-        INSERT INTO outbox (task_pk, channel, round)
-        SELECT DISTINCT task_pk, channel, asked.round + 1 FROM outbox WHERE task_pk = asked.id
+        INSERT INTO outbox (task_pk, channel, round, event_id)
+        SELECT DISTINCT task_pk, channel, asked.round + 1,
+            named_uuid(concat(asked.task_id, '/', channel, '/', asked.round + 1))
+        FROM outbox WHERE task_pk = asked.id
         ON CONFLICT DO NOTHING;
     END IF;
     RETURN found;

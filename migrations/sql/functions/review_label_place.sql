@@ -10,8 +10,10 @@ DECLARE
 BEGIN
     SELECT * INTO task FROM review_tasks WHERE id = review_task_of(named, of_app, of_interaction, of_revision);
     SELECT id, is_current INTO answer FROM interactions
-    WHERE app = coalesce(task.app, of_app) AND interaction_id = coalesce(task.interaction_id, of_interaction)
-        AND revision = coalesce(task.revision, of_revision, 1);
+    WHERE CASE
+        WHEN task.id IS NOT NULL THEN id = task.interaction_pk
+        ELSE app = of_app AND interaction_id = of_interaction AND revision = coalesce(of_revision, 1)
+    END;
     IF task.id IS NULL AND answer.id IS NULL THEN
         RETURN 'early';
     END IF;

@@ -1,13 +1,9 @@
--- The task that a label is about: the one it names, else the first of the answer.
+-- The task that a label is about which comes now.
 CREATE OR REPLACE FUNCTION review_task_of(
     named uuid, of_app text, of_interaction text, of_revision integer
 ) RETURNS bigint
 LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
-    SELECT id FROM review_tasks
-    WHERE task_id = named OR (
-        named IS NULL AND app = of_app AND interaction_id = of_interaction AND revision = coalesce(of_revision, 1)
-    )
-    ORDER BY id LIMIT 1
+    SELECT review_task_at(named, of_app, of_interaction, of_revision, clock_timestamp())
 $$;
 
 REVOKE EXECUTE ON FUNCTION review_task_of(uuid, text, text, integer) FROM PUBLIC;

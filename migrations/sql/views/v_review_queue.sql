@@ -21,8 +21,13 @@ SELECT
             SELECT FROM v_standing_labels l
             WHERE l.sentence_index = s.sentence_index AND (
                 l.task_id = t.task_id OR (
-                    l.task_id IS NULL AND l.app = t.app AND l.interaction_id = t.interaction_id
-                    AND coalesce(l.revision, 1) = t.revision
+                    l.app = t.app AND l.interaction_id = t.interaction_id AND coalesce(l.revision, 1) = t.revision
+                    AND NOT EXISTS (SELECT FROM review_tasks named WHERE named.task_id = l.task_id)
+                    AND (l.received_at >= t.created_at OR NOT EXISTS (
+                        SELECT FROM review_tasks removed
+                        WHERE removed.app = l.app AND removed.interaction_id = l.interaction_id
+                            AND removed.revision = t.revision AND removed.interaction_pk IS NULL
+                    ))
                 )
             )
         )
