@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from kafka import KafkaProducer
 
+from schemas.dead_letter import DeadLetter, original_headers
 from tests.acceptance.test_bad_inputs import letters_of
 from tests.brokers import Broker
 from tests.exchanges import exchange
@@ -18,6 +22,8 @@ from worker.ingest.settle import MAX_ATTEMPTS
 
 Deploy = Callable[..., Deployment]
 
+MIB = 1024 * 1024
+BOMB_BYTES = 200 * MIB
 OUTCOMES = "SELECT outcome, reason, detail, count(*) AS n FROM ledger GROUP BY 1, 2, 3 ORDER BY 1"
 
 
@@ -85,3 +91,40 @@ def test_stops_in_good_order_are_no_attempts(tansu: Broker, deploy: Deploy, stop
         wait_until(lambda: deployment.count(begun) > 0, what="the batch")
         worker.end(stop)
     assert deployment.count(begun) == 0
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_message_that_grows_when_it_is_decompressed_takes_no_memory_and_is_a_dead_letter(
+    tansu: Broker, deploy: Deploy, codec: str
+) -> None:
+    deployment = deploy(tansu)
+    deployment.topic = tansu.create_topic(1, {"max.message.bytes": str(64 * MIB)})
+    deployment.send(0, 1)
+    with deployment.worker("consume,attribute") as worker:
+        deployment.wait_settled(1)
+        before = peak_bytes(worker.process.pid)
+        producer = KafkaProducer(
+            bootstrap_servers=tansu.bootstrap, compression_type=codec, max_request_size=2 * BOMB_BYTES, linger_ms=500
+        )
+        producer.send(deployment.topic, json.dumps(exchange(1)).encode())
+        producer.send(deployment.topic, bytes(BOMB_BYTES), key=b"key", headers=[("name", b"value")])
+        producer.send(deployment.topic, json.dumps(exchange(2)).encode())
+        producer.close()
+        deployment.wait_settled(4)
+        grown = peak_bytes(worker.process.pid) - before
+        assert worker.process.poll() is None
+    booked = deployment.rows("SELECT outcome, reason, value_bytes FROM ledger ORDER BY record_offset")
+    assert [row["outcome"] for row in booked] == ["scored", "scored", "dead_lettered", "scored"]
+    assert (booked[2]["reason"], booked[2]["value_bytes"]) == ("too_large", BOMB_BYTES)
+    (letter,) = letters_of(deployment, 1)
+    facts = DeadLetter.from_headers(letter.headers)
+    assert (facts.offset, facts.size_bytes, facts.value_attached) == (2, BOMB_BYTES, False)
+    assert (letter.key, letter.value, original_headers(letter.headers)) == (b"key", None, (("name", b"value"),))
+    # Snappy compresses least: what is fetched is 9 MiB, and is copied a few times.
+    assert grown < BOMB_BYTES // 2
+
+
+def peak_bytes(pid: int) -> int:
+    """The most memory that a process has had."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return 1024 * int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0])

@@ -9,6 +9,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 
 from worker.broker.admin import BrokerAdmin
+from worker.broker.bounded import bound
 from worker.broker.client import AWAY, broker_error, connection_settings, is_understood, open_client
 from worker.broker.errors import BrokerUnavailable, RecordsUnreadable
 from worker.broker.fetched import record_of
@@ -18,6 +19,8 @@ from worker.rules.records import Record
 # How long a broker may say nothing before the scan is given up.
 STALL_TIMEOUT_S = 15.0
 FETCH_MAX_BYTES = 4 * 1024 * 1024
+# Of a compressed record that is larger the value is left out.
+MOST_READ_BYTES = 64 * 1024 * 1024
 _SLICE_MS = 200
 
 
@@ -110,6 +113,7 @@ class TopicScan:
         """Read with a client of its own, since kafka-python cannot go on after an error."""
         sizes = {"fetch_max_bytes": fetch_max_bytes, "max_partition_fetch_bytes": fetch_max_bytes}
         consumer, client = open_client(KafkaConsumer, self._settings | sizes)
+        bound(consumer, MOST_READ_BYTES)
         try:
             consumer.assign([place])
             consumer.seek(place, beginning)

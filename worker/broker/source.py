@@ -15,6 +15,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.structs import MemberState, OffsetAndMetadata
 
 from worker.broker.admin import BrokerAdmin, Extent
+from worker.broker.bounded import bound
 from worker.broker.client import broker_error, connection_settings, is_understood, open_client, translated
 from worker.broker.errors import RecordsUnreadable
 from worker.broker.fetched import record_of
@@ -44,6 +45,9 @@ class RecordSource:
 
     Rebalances are cooperative: a member keeps what it has, but for the partitions that move. The security settings
     are those of ``connection_settings``.
+
+    Of a compressed record that is larger than ``partition_fetch_max_bytes`` the value is left out, so that nobody can
+    fill the memory with a few kilobytes; one that is not compressed arrives whole.
 
     While the broker is away ``poll`` returns nothing, kafka-python connects again by itself, and the events
     ``kafka_unreachable`` and ``kafka_reachable`` are logged. After an error the consumer inside is closed, because
@@ -247,6 +251,7 @@ class RecordSource:
 
     def _open(self) -> KafkaConsumer:
         consumer, client = open_client(KafkaConsumer, self._settings)
+        bound(consumer, self._settings["max_partition_fetch_bytes"])
         consumer.subscribe([self.topic], listener=Listener(consumer, self._ownership))
         _wait_for_metadata(client, self.topic)
         self._consumer, self._client, self._member_id = consumer, client, ""

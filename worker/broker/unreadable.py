@@ -12,6 +12,7 @@ from typing import Any
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import KafkaTimeoutError, OffsetOutOfRangeError
 
+from worker.broker.bounded import PIECE_BYTES, bound
 from worker.broker.client import broker_error, connection_settings, is_understood, open_client
 
 PROBE_TIMEOUT_S = 5.0
@@ -56,6 +57,7 @@ def find_unreadable(
         "metrics_enabled": False,
     }
     consumer, client = open_client(KafkaConsumer, settings)
+    bound(consumer, PIECE_BYTES)
     try:
         for partition, position in sorted(positions.items()):
             stretch = _stretch_at(consumer, TopicPartition(topic, partition), position)

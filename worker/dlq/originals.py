@@ -49,7 +49,9 @@ class Originals:
             return Obstacle.UNREADABLE
         except TopicMissing:
             return Obstacle.GONE
-        return record.value if record and _is_the_same(record, facts) else Obstacle.GONE
+        if record is None or not _is_the_same(record, facts):
+            return Obstacle.GONE
+        return Obstacle.TOO_LARGE if record.left_out_bytes else record.value
 
     def _scan(self, topic: str) -> TopicScan:
         if topic not in self._scans:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from schemas.decoding import Decoded, Rejected, Skipped, decode_payload
+from schemas.reject_reason import RejectReason
 from worker.rules.records import Record
 
 
@@ -12,6 +13,8 @@ def decode(
     record: Record, *, max_message_bytes: int, default_app: str, received_at: datetime
 ) -> Decoded | Rejected | Skipped:
     """Read the record's value. Never raises, whatever the bytes; see ``schemas.decoding.decode_payload``."""
+    if record.left_out_bytes:
+        return left_out(record, max_message_bytes)
     return decode_payload(
         record.value,
         record.headers,
@@ -20,3 +23,9 @@ def decode(
         received_at=received_at,
         has_key=record.key is not None,
     )
+
+
+def left_out(record: Record, max_message_bytes: int) -> Rejected:
+    """Why a record is none whose value was too large to be decompressed, or whose key or headers were."""
+    fault = f"{record.size} bytes" if record.size > max_message_bytes else "key or headers too large"
+    return Rejected(RejectReason.TOO_LARGE, f"{fault}, the limit is {max_message_bytes}")

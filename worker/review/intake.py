@@ -12,6 +12,7 @@ from schemas.reject_reason import RejectReason
 from schemas.review_label import ReviewLabel
 from worker.ingest.booking import Booking
 from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.decode import left_out
 from worker.rules.label_settlement import NO_LABEL, LabelSettlement
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled
@@ -67,6 +68,8 @@ class LabelIntake:
         return self._booking.bury(records, advance)
 
     def _read(self, record: Record) -> Reading:
+        if record.left_out_bytes:
+            return Reading(faults=(left_out(record, self._max_message_bytes),))
         return read_label_payload(
             record.value,
             record.headers,

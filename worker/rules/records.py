@@ -8,7 +8,10 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One Kafka record, raw. ``timestamp_ms`` is the broker's or producer's epoch, or None where it has none."""
+    """One Kafka record, raw. ``timestamp_ms`` is the broker's or producer's epoch, or None where it has none.
+
+    A value that was too large to be decompressed is None, and ``left_out_bytes`` is its size; otherwise that is 0.
+    """
 
     topic: str
     partition: int
@@ -17,17 +20,18 @@ class Record:
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
     timestamp_ms: int | None = None
+    left_out_bytes: int = 0
 
     @property
     def size(self) -> int:
         """Bytes of the value."""
-        return len(self.value or b"")
+        return self.left_out_bytes or len(self.value or b"")
 
     @property
     def memory_bytes(self) -> int:
         """About what it holds in memory: value, key and headers."""
         headers = sum(len(name) + len(value or b"") for name, value in self.headers)
-        return self.size + len(self.key or b"") + headers
+        return len(self.value or b"") + len(self.key or b"") + headers
 
     @property
     def broker_time(self) -> datetime | None:
