@@ -248,7 +248,20 @@ def test_many_clients_are_answered_at_once(service: Service) -> None:
     assert {reply.status for reply in replies} == {200}
 
 
-def test_connections_beyond_the_limit_are_turned_away_and_the_limit_is_given_back(service: Service) -> None:
+def test_connections_that_say_nothing_keep_no_probe_out(service: Service) -> None:
+    idle = [service.connect() for _ in range(3 * MAX_CONNECTIONS)]
+    statuses = []
+    for _ in range(35):
+        statuses.append(service.ask("/healthz").status)
+        idle.append(service.connect())
+    for connection in idle:
+        connection.close()
+    assert statuses == [200] * 35
+
+
+def test_beyond_the_limit_the_connection_that_waits_longest_is_ended_and_there_are_no_more_threads(
+    service: Service,
+) -> None:
     def threads() -> int:
         return sum("process_request_thread" in thread.name for thread in threading.enumerate())
 
@@ -257,7 +270,9 @@ def test_connections_beyond_the_limit_are_turned_away_and_the_limit_is_given_bac
     wait_until(lambda: threads() == before + MAX_CONNECTIONS, what="the waiting clients", deadline_s=CLIENT_TIMEOUT_S)
     with service.connect() as one_more:
         one_more.sendall(GOOD_REQUEST)
-        assert received(one_more) == b""
+        assert b" 200 " in received(one_more)
+    assert received(waiting[0]) == b""
+    wait_until(lambda: threads() < before + MAX_CONNECTIONS, what="its end", deadline_s=CLIENT_TIMEOUT_S)
     for connection in waiting:
         connection.close()
     wait_until(lambda: threads() == before, what="their end", deadline_s=DEADLINE_S)

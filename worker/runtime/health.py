@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -118,7 +118,10 @@ def _open(host: str, port: int, pages: Mapping[str, Callable[[], Page]]) -> _Ser
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each connection, up to a limit; what is beyond it is turned away."""
+    """A thread for each connection, up to a limit. Beyond it the one that has kept us waiting the longest is ended.
+
+    So a client that holds connections open keeps no probe out: that sends its request at once.
+    """
 
     daemon_threads = True
     request_queue_size = 2 * MAX_CONNECTIONS
@@ -126,7 +129,9 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, host: str, port: int, pages: Mapping[str, Callable[[], Page]]) -> None:
         self.pages = pages
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._slots = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._lock = threading.Lock()
+        # In the order in which they came, and whether their request is there.
+        self._connections: dict[socket.socket, bool] = {}
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
@@ -134,16 +139,32 @@ class _Server(ThreadingHTTPServer):
         TCPServer.server_bind(self)
 
     def process_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as typeshed has it
-        if self._slots.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        with self._lock:
+            if len(self._connections) >= MAX_CONNECTIONS:
+                self._end_longest()
+            self._connections[request] = False
+        super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as above
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._slots.release()
+            with self._lock:
+                self._connections.pop(request, None)
+
+    def heard(self, request: socket.socket) -> None:
+        """The request of a connection is there."""
+        with self._lock:
+            if request in self._connections:
+                self._connections[request] = True
+
+    def _end_longest(self) -> None:
+        """Its thread finds the end of what it reads or writes."""
+        waiting = (one for one, is_heard in self._connections.items() if not is_heard)
+        longest = next(waiting, next(iter(self._connections)))
+        del self._connections[longest]
+        with suppress(OSError):
+            longest.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002 - as above
         error = sys.exc_info()[1]
@@ -162,6 +183,7 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         head = self._read_head()
+        self.server.heard(self.connection)
         self.connection.settimeout(CLIENT_TIMEOUT_S)
         self.rfile.close()
         if len(head) > MAX_HEAD_BYTES:
