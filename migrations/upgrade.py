@@ -88,6 +88,8 @@ def _migrating(url: str) -> Iterator[tuple[Connection, Config]]:
     require_utf8(engine, MigrationError)
     alembic = config()
     try:
+        with engine.connect() as connection:
+            _require_own_session(connection)
         with engine.connect() as connection, _locked(connection):
             adopt(connection)
             alembic.attributes["connection"] = connection
@@ -96,6 +98,17 @@ def _migrating(url: str) -> Iterator[tuple[Connection, Config]]:
         raise MigrationError(without_secrets(_message(error), address)) from None
     finally:
         engine.dispose()
+
+
+def _require_own_session(connection: Connection) -> None:
+    """Raise MigrationError where a pooler lends server connections: our lock would stay behind on one of them."""
+    driver = connection.connection.driver_connection
+    told = driver.info.backend_pid if isinstance(driver, psycopg.Connection) else None
+    if told != connection.scalar(text("SELECT pg_backend_pid()")):
+        raise MigrationError(
+            "a connection pooler such as PgBouncer stands before the database, and a migration needs a session of its "
+            "own: give this command the server's own address in GASP_DATABASE_URL"
+        )
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from tests.bars import bar
 from tests.brokers import Broker
 from tests.exchanges import exchange
 from tests.faulty_worker import endless_worker, wedged_worker
+from tests.pgbouncer import PgBouncerCannotRun, pgbouncer
 from tests.waiting import wait_until
 from tests.workers import Deployment
 from worker.broker.sink import RecordSink
@@ -226,3 +227,26 @@ def test_nothing_waits_in_a_topic_that_ends_with_an_aborted_transaction(apache: 
         assert worker.end(signal.SIGTERM) == 0
     assert json.loads(deployment.run("status", "--json").stdout)["lag"] == 0
     assert apache.committed(deployment.topic) == 8
+
+
+def test_two_workers_run_behind_a_pooler(tansu: Broker, deploy: Deploy, database_url: str) -> None:
+    with ExitStack() as stack:
+        try:
+            pooled_url = stack.enter_context(pgbouncer(database_url, pool_size=3))
+        except PgBouncerCannotRun as error:
+            pytest.skip(f"PgBouncer cannot run here: {error}")
+        deployment = deploy(tansu, partitions=2, database_url=pooled_url)
+        deployment.send(0, 40)
+        workers = [stack.enter_context(deployment.worker()) for _ in range(2)]
+        deployment.wait_settled(40)
+        assert [worker.end(signal.SIGTERM) for worker in workers] == [0, 0]
+        assert deployment.rows("SELECT count(DISTINCT interaction_id) AS n FROM interactions") == [{"n": 40}]
+
+
+def test_of_two_workers_with_one_instance_id_the_first_ends_and_says_why(apache: Broker, deploy: Deploy) -> None:
+    deployment = deploy(apache, instance_id="one-and-the-same")
+    with deployment.worker("consume") as first:
+        wait_until(lambda: first.events("rebalanced"), what="the first worker's partition")
+        with deployment.worker("consume"):
+            assert first.process.wait(90) == 2
+    assert "GASP_INSTANCE_ID" in first.log.read_text("utf-8").splitlines()[-1]

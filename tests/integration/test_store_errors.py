@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from migrations.revisions import head_revision
 from tests.integration.store_examples import advance, prepared, rows, scored
@@ -55,6 +55,25 @@ def test_a_missing_database_needs_somebody_to_act(database_url: str) -> None:
     store = open_store(database_url.replace("/test_", "/missing_"), application_name="gasp-test")
     with pytest.raises(StoreNotReady, match="does not exist"):
         store.server.ping()
+
+
+@pytest.mark.parametrize(
+    ("right", "problem"),
+    [("NOLOGIN", "not permitted to log in"), ("LOGIN", "permission denied for database")],
+)
+def test_a_login_that_is_not_let_in_needs_somebody_to_act(database_url: str, right: str, problem: str) -> None:
+    name = f"unwelcome_{right.lower()}"
+    database = make_url(database_url).database
+    rows(database_url, f"CREATE ROLE {name} {right}")
+    rows(database_url, f"REVOKE CONNECT ON DATABASE {database} FROM PUBLIC")
+    try:
+        with (
+            open_store(database_url.replace("postgres@", f"{name}@"), application_name="gasp-test") as store,
+            pytest.raises(StoreNotReady, match=f"{problem}.*GASP_DATABASE_URL"),
+        ):
+            store.server.ping()
+    finally:
+        rows(database_url, f"DROP ROLE {name}")
 
 
 @pytest.mark.parametrize("url", ["mysql://u:s3cret@h/d", "s3cret", ""])

@@ -47,6 +47,9 @@ _REMEDIES: dict[type[Exception], str] = {
     errors.InconsistentGroupProtocolError: (
         "something else uses this consumer group, or a worker of another version; look at GASP_CONSUMER_GROUP"
     ),
+    errors.FencedInstanceIdError: (
+        "another worker has the same GASP_INSTANCE_ID; give each its own, or none, and end one of the two"
+    ),
     errors.GroupMaxSizeReachedError: "the consumer group is full: run fewer workers, or raise group.max.size",
     errors.InvalidGroupIdError: "the name of the consumer group is not valid; look at GASP_CONSUMER_GROUP",
     errors.InvalidTopicError: "the topic's name is not valid; look at GASP_TOPIC and GASP_DEAD_LETTER_TOPIC",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
+from kafka.errors import FencedInstanceIdError
 from kafka.future import Future
 
 
@@ -81,6 +82,32 @@ class Listener(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # kafka-p
     async def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
         """As revoked: positions are in Postgres, so there is nothing that could still be committed."""
         self._ownership.lose(place.partition for place in lost)
+
+
+class Fence:
+    """Notices that another member of the group has taken our instance id; to be made anew with each consumer.
+
+    kafka-python only stops sending heartbeats then: it goes on reading what is no longer ours, and says nothing.
+    """
+
+    def __init__(self, consumer: KafkaConsumer) -> None:
+        coordinator = consumer._coordinator  # noqa: SLF001 - nothing public tells
+        send = coordinator._send_heartbeat_request  # noqa: SLF001 - as above
+        self._error: FencedInstanceIdError | None = None
+
+        async def send_noting() -> None:
+            try:
+                await send()
+            except FencedInstanceIdError as error:
+                self._error = error
+                raise
+
+        coordinator._send_heartbeat_request = send_noting  # noqa: SLF001 - as above
+
+    def check(self) -> None:
+        """Raise kafka-python's FencedInstanceIdError if we were fenced off."""
+        if self._error is not None:
+            raise self._error
 
 
 class _Answer(Future):  # type: ignore[misc]  # kafka-python ships no types

@@ -19,7 +19,7 @@ from worker.broker.bounded import bound
 from worker.broker.client import broker_error, connection_settings, is_understood, open_client, translated
 from worker.broker.errors import RecordsUnreadable
 from worker.broker.fetched import record_of
-from worker.broker.rebalance import Listener, Ownership, Rebalance, keep_join
+from worker.broker.rebalance import Fence, Listener, Ownership, Rebalance, keep_join
 from worker.broker.unreadable import find_unreadable
 from worker.rules.records import Record
 
@@ -123,6 +123,7 @@ class RecordSource:
             _raise_parked_error(consumer)
             _free_used_up(consumer)
             keep_join(consumer)
+            self._fence.check()
             fetched = consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=max_records)
         except (OffsetOutOfRangeError, NoOffsetForPartitionError) as error:
             self._misplace(error)
@@ -253,6 +254,7 @@ class RecordSource:
         consumer, client = open_client(KafkaConsumer, self._settings)
         bound(consumer, self._settings["max_partition_fetch_bytes"])
         consumer.subscribe([self.topic], listener=Listener(consumer, self._ownership))
+        self._fence = Fence(consumer)
         _wait_for_metadata(client, self.topic)
         self._consumer, self._client, self._member_id = consumer, client, ""
         return consumer

@@ -93,10 +93,19 @@ _HOPELESS = {
     "look at sslmode in GASP_DATABASE_URL": ("no encryption", "sslmode"),
     "look at the options of GASP_DATABASE_URL": ("invalid connection option", 'invalid "ssl'),
     "look at user, password and database in GASP_DATABASE_URL": (
-        "password authentication failed",
+        "authentication failed",
         "does not exist",
         "no password supplied",
         "no pg_hba.conf entry",
+        "not permitted to log in",
+        "permission denied for database",
+        "not currently accepting connections",
+        # PgBouncer's words.
+        "no such user",
+        "no such database",
+    ),
+    "let PgBouncer ignore them (ignore_startup_parameters), or take them out of GASP_DATABASE_URL": (
+        "unsupported startup parameter",
     ),
 }
 
