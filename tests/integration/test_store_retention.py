@@ -340,8 +340,11 @@ def test_the_ledger_is_never_removed_beyond_the_position_of_its_partition(
         8,
         9,
     ]
-    rows(database_url, "UPDATE partition_offsets SET incarnation = 1, next_offset = 0")
-    assert Remover.of(store).remove(stop).removed.ledger_rows == 3
+    # So it is with one that went with its topic.
+    rows(database_url, "UPDATE partition_offsets SET next_offset = 8, vanished_at = now()")
+    assert Remover.of(store).remove(stop).removed.ledger_rows == 1
+    rows(database_url, "UPDATE partition_offsets SET incarnation = 1, next_offset = 0, vanished_at = NULL")
+    assert Remover.of(store).remove(stop).removed.ledger_rows == 2
 
 
 def test_offset_gaps_go_when_no_app_keeps_anything_so_old(

@@ -80,8 +80,8 @@ class Remover:
 
     def _delete_ledger(self, before: datetime, stop: threading.Event) -> int:
         return sum(
-            _in_batches(partial(self.retention.delete_ledger, found.topic, found.partition, before, ROWS_AT_ONCE), stop)
-            for found in self.offsets.statuses()
+            _in_batches(partial(self.retention.delete_ledger, topic, partition, before, ROWS_AT_ONCE), stop)
+            for topic, partition in self.offsets.partitions()
         )
 
 

@@ -72,6 +72,12 @@ class Offsets(Repository):
         return {row.partition: row.next_offset for row in connection.execute(found)}
 
     @reads
+    def partitions(self, connection: Connection) -> tuple[PartitionKey, ...]:
+        """Every partition that has begun, also those that are gone with their topic: what was booked of them stays."""
+        found = select(_offsets.topic, _offsets.partition).order_by(_offsets.topic, _offsets.partition)
+        return tuple((row.topic, row.partition) for row in connection.execute(found))
+
+    @reads
     def statuses(self, connection: Connection) -> tuple[PartitionStatus, ...]:
         """Every partition that has begun and is still there, by topic and number."""
         names = (
