@@ -42,9 +42,8 @@ def load_error(name: str, error: Exception, kind: str = CAUSAL) -> ModelError:
     if folder.is_dir():
         return _folder_error(folder, error, kind)
     if isinstance(error, OSError):
-        return ModelNotFound(
-            name, "no such folder, and no such model in the local cache or the hub (or it has no safetensors weights)"
-        )
+        reason = "no such folder, and no such model in the local cache or the hub (or it has no safetensors weights)"
+        return ModelNotFound(name, f"{reason}: {_said(error)}")
     return _unsupported(name, error, kind, {})
 
 
@@ -72,7 +71,7 @@ def _folder_error(folder: Path, error: Exception, kind: str) -> ModelError:
 
 
 def _unsupported(name: str, error: Exception, kind: str, config: Mapping[str, Any]) -> ModelError:
-    said = " ".join(str(error).split())[:_REASON_CHARS]
+    said = _said(error)
     reason = f"cannot be loaded as {kind} ({type(error).__name__}{': ' if said else ''}{said})"
     if quantized := config.get("quantization_config"):
         way = quantized.get("quant_method", "some way") if isinstance(quantized, dict) else "some way"
@@ -82,6 +81,11 @@ def _unsupported(name: str, error: Exception, kind: str, config: Mapping[str, An
     if isinstance(error, MemoryError) or "out of memory" in said:
         return ModelUnsupported(name, f"it is larger than the device's memory; {reason}")
     return ModelUnsupported(name, f"{reason}; {AGAIN}, choose another, or update transformers and tokenizers")
+
+
+def _said(error: Exception) -> str:
+    """What an error says, in one line of no great length."""
+    return " ".join(str(error).split())[:_REASON_CHARS]
 
 
 def require_whole(name: str, told: Mapping[str, Collection[Any]], kind: str = CAUSAL) -> None:

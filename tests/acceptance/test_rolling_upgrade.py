@@ -59,13 +59,14 @@ def wait_shared(deployment: Deployment, *processes: int) -> None:
 
 
 def check_books(deployment: Deployment, messages: int) -> None:
-    """Each message has one outcome and one row of each kind, of one scorer and one threshold."""
+    """Each message has one outcome and one row of each kind; each release has one scorer and its threshold."""
     assert deployment.rows("SELECT outcome, count(*) AS n FROM ledger GROUP BY 1") == [
         {"outcome": "scored", "n": messages}
     ]
     assert deployment.count("interactions") == deployment.count("verdicts") == messages
     assert deployment.rows("SELECT count(DISTINCT interaction_id) AS n FROM interactions") == [{"n": messages}]
-    assert deployment.count("scorers") == deployment.count("thresholds") == 1
+    # This release scores otherwise than the one before, so it has an identity of its own.
+    assert deployment.count("scorers") == deployment.count("thresholds") == 2
     assert sum(row["next_offset"] for row in deployment.rows("SELECT next_offset FROM partition_offsets")) == messages
 
 
@@ -96,6 +97,8 @@ def test_the_release_before_works_beside_this_one_on_the_schema_of_this_one(
                 wait_shared(deployment, again, new.process.pid)
                 deployment.send(3 * PORTION, PORTION)
                 wait_until(lambda: deployment.count("ledger") >= 4 * PORTION, what="both to work again")
+                # Nobody else has the scorer of the release before.
+                wait_until(lambda: deployment.open_jobs() == 0, what="its attribution jobs to be done")
             deployment.send(4 * PORTION, PORTION)
             deployment.wait_settled(5 * PORTION)
             assert new.end(signal.SIGTERM) == 0
