@@ -250,3 +250,20 @@ def test_of_two_workers_with_one_instance_id_the_first_ends_and_says_why(apache:
         with deployment.worker("consume"):
             assert first.process.wait(90) == 2
     assert "GASP_INSTANCE_ID" in first.log.read_text("utf-8").splitlines()[-1]
+
+
+def test_two_consumer_groups_on_one_topic_and_database_do_not_take_turns(tansu: Broker, deploy: Deploy) -> None:
+    deployment = deploy(tansu)
+    other = deploy(tansu, consumer_group="another-group")
+    other.topic = deployment.topic
+    deployment.send(0, 12)
+    with deployment.worker("consume,attribute") as first:
+        deployment.wait_settled(12)
+        with other.worker("consume,attribute") as second:
+            workers = (first, second)
+            wait_until(lambda: any(one.process.poll() is not None for one in workers), what="the end of one of the two")
+            (ended,) = (one for one in workers if one.process.poll() is not None)
+            assert ended.process.wait(30) == 2
+            assert "GASP_CONSUMER_GROUP" in ended.log.read_text("utf-8").splitlines()[-1]
+            deployment.send(12, 12)
+            deployment.wait_settled(24)

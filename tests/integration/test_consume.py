@@ -151,6 +151,7 @@ def running(
             source=source,
             offsets=store.offsets,
             topic=topic,
+            consumer_group="a-group",
             owner="test",
             first_start="earliest",
             insist_after_s=insist_after_s,

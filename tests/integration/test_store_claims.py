@@ -5,11 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import psycopg
+import pytest
 
 from tests.integration.store_examples import TOPIC, advance, claim, dead_letter, prepared, rows
 from tests.waiting import wait_until
 from worker.rules.claims import Claim, LossReason, LostOffsets, Position
 from worker.rules.settlement import Settled
+from worker.store.errors import StoreNotReady
 from worker.store.store import Store
 
 GAPS = "SELECT topic, partition, incarnation, from_offset, to_offset, reason, owner FROM offset_gaps"
@@ -52,6 +54,25 @@ def test_an_owner_that_keeps_its_partition_moves_on_with_its_group(store: Store,
     assert rows(database_url, "SELECT generation FROM partition_offsets") == [{"generation": 7}]
     # What it had begun before the group moved on is of an older generation.
     assert store.settlements.settle(scorer_id, [dead_letter(1)], [advance(1, 2, generation=6)]).fenced == ((TOPIC, 0),)
+
+
+def test_two_consumer_groups_do_not_take_a_partition_from_each_other(store: Store, database_url: str) -> None:
+    ours, theirs = replace(claim(), consumer_group="ours"), replace(claim(owner="worker-2"), consumer_group="theirs")
+    assert store.offsets.claim(ours) is not None
+    assert store.offsets.claim(replace(ours, owner="worker-3")) is not None
+    with pytest.raises(StoreNotReady, match=r"consumer group ours, too: set GASP_CONSUMER_GROUP"):
+        store.offsets.claim(theirs)
+    rows(database_url, "UPDATE partition_offsets SET updated_at = updated_at - interval '61 s'")
+    assert store.offsets.claim(theirs) is not None
+    with pytest.raises(StoreNotReady, match=r"consumer group theirs, too"):
+        store.offsets.claim(ours)
+
+
+def test_a_worker_that_tells_no_consumer_group_changes_none(store: Store) -> None:
+    ours = replace(claim(), consumer_group="ours")
+    assert store.offsets.claim(ours) is not None
+    assert store.offsets.claim(claim(owner="worker-2")) is not None
+    assert store.offsets.claim(replace(ours, owner="worker-3")) is not None
 
 
 def test_what_retention_has_deleted_is_entered_as_a_gap_and_passed(store: Store, database_url: str) -> None:

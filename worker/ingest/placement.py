@@ -68,6 +68,7 @@ class Placement:
         source: RecordSource,
         offsets: Offsets,
         topic: str,
+        consumer_group: str,
         owner: str,
         first_start: FirstStart,
         insist_after_s: float,
@@ -76,6 +77,7 @@ class Placement:
         self._source = source
         self._offsets = offsets
         self._topic = topic
+        self._consumer_group = consumer_group
         self._owner = owner
         self._first_start = first_start
         self._insist_after_s = insist_after_s
@@ -176,6 +178,7 @@ class Placement:
             topic_id=extent.topic_id,
             insists=self._insists(partition),
             first_offsets=firsts,
+            consumer_group=self._consumer_group,
         )
         position = self._offsets.claim(claim)
         if position is None:

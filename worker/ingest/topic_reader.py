@@ -68,6 +68,7 @@ class TopicReader:
             source=source,
             offsets=self.offsets,
             topic=self.topic,
+            consumer_group=self.group,
             owner=self.owner,
             first_start=self.first_start,
             insist_after_s=INSIST_SESSIONS * self.settings.session_timeout_s,

@@ -23,7 +23,7 @@ class Claim:
     this one among them; empty if they are not known. ``beginning_offset`` is the first that the broker still has: there
     a partition begins that appears later. ``topic_id`` changes when a topic is deleted and created again; None if the
     broker tells none. ``insists`` takes the partition also from an owner of a later generation, as there is when a
-    consumer group begins anew.
+    consumer group begins anew. ``consumer_group`` is the one that gave the partition; None is any.
     """
 
     topic: str
@@ -35,6 +35,7 @@ class Claim:
     topic_id: str | None = None
     insists: bool = False
     first_offsets: Mapping[int, int] = field(default_factory=dict)
+    consumer_group: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

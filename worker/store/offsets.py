@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 
 from sqlalchemy import (
@@ -31,14 +31,19 @@ from sqlalchemy.dialects import postgresql
 
 from worker.rules.claims import Claim, LossReason, LostOffsets, Position
 from worker.rules.settlement import Advance
+from worker.store.errors import StoreNotReady
 from worker.store.repository import Repository, reads, writes
 from worker.store.tables import offset_gaps, partition_offsets
 
 PartitionKey = tuple[str, int]
-Stored = Row[int, int, int, str | None, str, int | None, datetime | None, int]
-"""Next offset, incarnation, generation, topic id, owner, end offset, time of vanishing and attempts of a partition."""
+Stored = Row[int, int, int, str | None, str, int | None, datetime | None, int, str | None, bool]
+"""Next offset, incarnation, generation, topic id, owner, end offset, time of vanishing, attempts and consumer group of
+a partition; whether it was claimed or moved lately."""
 Rows = Sequence[Row[int, int, str | None]]
 """Partition, incarnation and topic id of what a topic has in the database."""
+
+# A consumer group whose workers were silent for so long does not read the topic any more.
+_GROUP_SILENT = timedelta(seconds=60)
 
 _offsets = partition_offsets.c
 
@@ -98,10 +103,12 @@ class Offsets(Repository):
     def claim(self, connection: Connection, claim: Claim) -> Position | None:
         """Make the claimant the owner; say where to go on. None if the owner is of a later generation of the group.
 
-        Messages that are gone are skipped and entered as lost.
+        Messages that are gone are skipped and entered as lost. Raises StoreNotReady if another consumer group has
+        moved the partition lately.
         """
         known = _rows(connection, claim.topic)
         stored = _locked_row(connection, claim, known)
+        _require_one_group(stored, claim)
         if stored.generation > claim.generation and stored.owner != claim.owner and not claim.insists:
             return None
         position = _position(stored, claim, known)
@@ -116,6 +123,7 @@ class Offsets(Repository):
                 incarnation=position.incarnation,
                 topic_id=claim.topic_id or stored.topic_id,
                 owner=claim.owner,
+                consumer_group=claim.consumer_group or stored.consumer_group,
                 generation=claim.generation,
                 end_offset=stored.end_offset if position.incarnation == stored.incarnation else None,
                 updated_at=func.now(),
@@ -194,11 +202,25 @@ def _locked_row(connection: Connection, claim: Claim, known: Rows) -> Stored:
             _offsets.end_offset,
             _offsets.vanished_at,
             _offsets.batch_attempts,
+            _offsets.consumer_group,
+            (_offsets.updated_at > func.now() - _GROUP_SILENT).label("is_moved_lately"),
         )
         .where(_offsets.topic == claim.topic, _offsets.partition == claim.partition)
         .with_for_update()
     )
     return connection.execute(found).one()
+
+
+def _require_one_group(stored: Stored, claim: Claim) -> None:
+    """Two groups would take the partition from each other for ever. One that took another's place may go on."""
+    theirs = stored.consumer_group
+    if not stored.is_moved_lately or None in {theirs, claim.consumer_group} or theirs == claim.consumer_group:
+        return
+    raise StoreNotReady(
+        f"{claim.topic}[{claim.partition}] is read into this database by the consumer group {theirs}, too: set "
+        f"GASP_CONSUMER_GROUP alike in all workers, or give each group a GASP_DATABASE_URL of its own; a group that "
+        f"takes its place can begin {_GROUP_SILENT.seconds} s after the last worker of {theirs} has ended"
+    )
 
 
 def _begin(connection: Connection, claim: Claim, known: Rows) -> None:

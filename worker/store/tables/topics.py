@@ -42,6 +42,7 @@ partition_offsets = Table(
     Column("vanished_at", TIME),
     Column("batch_attempts", Integer, nullable=False, server_default="0"),
     Column("offset_attempts", Integer, nullable=False, server_default="0"),
+    Column("consumer_group", Text),
     PrimaryKeyConstraint("topic", "partition"),
 )
 
