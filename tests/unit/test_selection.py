@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,12 @@ PACES = st.builds(
     st.integers(0, 300),
     st.none() | st.floats(0, 1e5),
     st.floats(0.1, 2),
+)
+
+ROOMY = PACES.map(
+    lambda budget: replace(
+        budget, flagged_budget=budget.flagged_budget + 312, sampled_budget=budget.sampled_budget + 312
+    )
 )
 
 
@@ -70,8 +77,8 @@ def test_probabilities_lie_above_zero_and_a_lower_gap_of_a_kind_is_never_less_li
         assert some == sorted(some, reverse=True)
 
 
-@given(st.lists(st.none() | GAPS, max_size=12), GAPS, PACES, st.floats(0, 1, exclude_max=True))
-def test_exactly_the_sentences_more_likely_than_the_number_are_asked(
+@given(st.lists(st.none() | GAPS, max_size=12), GAPS, ROOMY, st.floats(0, 1, exclude_max=True))
+def test_exactly_the_sentences_more_likely_than_the_number_are_asked_where_the_budget_has_room_for_all(
     gaps: list[float | None], flag_below: float, budget: SamplingBudget, uniform: float
 ) -> None:
     probabilities = selection_probabilities(gaps, flag_below, budget)
@@ -83,6 +90,42 @@ def test_exactly_the_sentences_more_likely_than_the_number_are_asked(
     assert {one.sentence_index for one in chosen.sentences} == due
     assert chosen.probability == max(one.probability for one in chosen.sentences)
     assert (chosen.reason is Reason.FLAGGED) == any(one.reason is Reason.FLAGGED for one in chosen.sentences)
+
+
+@pytest.mark.parametrize("issued", [0, 20, 29, 31, 500])
+@pytest.mark.parametrize("expected", [None, 1.0, 1e5])
+def test_an_answer_of_any_length_is_asked_about_within_what_is_left_of_the_budget(
+    issued: int, expected: float | None
+) -> None:
+    budget = SamplingBudget(30, issued, expected, 20, issued, expected)
+    scores = np.random.default_rng(3).normal(0.3, 1.0, 2_000).tolist()
+    for uniform in np.linspace(0, 1, 101)[:-1]:
+        chosen = select(scores, 0.3, budget, uniform)
+        counts = Counter(one.reason for one in chosen.sentences) if chosen else Counter()
+        # A tenth of the budget is left when it is spent, so that what cannot be asked about still has a voice.
+        assert counts[Reason.FLAGGED] <= max(30 - issued, 3)
+        assert counts[Reason.SAMPLED] <= max(20 - issued, 2)
+
+
+@pytest.mark.parametrize("expected", [None, 60.0, 1e4])
+def test_the_stored_probability_of_a_long_answers_sentence_is_how_often_it_is_asked_about(
+    expected: float | None,
+) -> None:
+    budget = SamplingBudget(12, 4, expected, 8, 1, expected)
+    scores = np.random.default_rng(5).normal(0.3, 0.5, 300).tolist()
+    draws = 20_000
+    asked = Counter[int]()
+    stored: dict[int, float] = {}
+    for number in range(draws):
+        chosen = select(scores, 0.3, budget, (number + 0.5) / draws)
+        for one in chosen.sentences if chosen else ():
+            asked[one.sentence_index] += 1
+            assert stored.setdefault(one.sentence_index, one.probability) == one.probability
+    probabilities = selection_probabilities(scores, 0.3, budget)
+    for index, probability in enumerate(probabilities):
+        assert probability is not None
+        # The numbers lie evenly, so that each part of the ruler is met by as many as it is long, but for its ends.
+        assert abs(asked[index] / draws - probability) <= 2 / draws
 
 
 def test_weighting_by_the_stored_probability_gives_the_traffic_back_whatever_the_budget_does() -> None:

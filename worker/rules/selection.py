@@ -2,15 +2,20 @@
 
 One uniform number per answer decides about all its sentences: sentence s is asked about iff the number lies below the
 probability of s. So the stored probability is exactly that of being asked, and what is asked of an answer comes in one
-task. A probability depends on nothing but the score and what was issued before, so that weighting a label by one over
-its probability is unbiased whatever the budget does.
+task. A probability depends on nothing but the scores of the answer and what was issued before, so that weighting a
+label by one over its probability is unbiased whatever the budget does.
+
+That way all sentences of a long answer may be asked about at once, and be more than what is left of the day's budget.
+Where they could be, their probabilities are scaled down until what is expected of the answer is what is left, and the
+number lays a ruler with marks at distance one along the running sum of the probabilities: a sentence is asked about iff
+a mark falls on its part. Its chance of that is its probability again, and the number of marks is the sum, rounded.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -86,28 +91,20 @@ def selection_probabilities(
     scores: Sequence[float | None], flag_below: float, budget: SamplingBudget
 ) -> tuple[float | None, ...]:
     """How likely each sentence is to be asked about, in [0, 1]; None where it has no score, 0 where no budget is."""
-    flagged = _rate(budget.flagged_budget, budget.flagged_issued, budget.expected_flagged, FIRST_RATE_FLAGGED)
-    sampled = _rate(budget.sampled_budget, budget.sampled_issued, budget.expected_sampled, FIRST_RATE_SAMPLED)
-    return tuple(
-        None if score is None else _probability(score, flag_below, budget.spread, flagged, sampled) for score in scores
-    )
+    return tuple(None if one is None else one.probability for one in _chances(scores, flag_below, budget))
 
 
 def select(
     scores: Sequence[float | None], flag_below: float, budget: SamplingBudget, uniform: float
 ) -> Selection | None:
     """The task for an answer whose sentences score ``scores``, if one is due; ``uniform`` is drawn anew from [0, 1)."""
-    chosen = tuple(
-        Selected(index, probability, Reason.FLAGGED if score < flag_below else Reason.SAMPLED)
-        for index, (score, probability) in enumerate(
-            zip(scores, selection_probabilities(scores, flag_below, budget), strict=True)
-        )
-        if score is not None and probability is not None and uniform < probability
-    )
+    chances = _chances(scores, flag_below, budget)
+    chosen = tuple(one for one in chances if one is not None and one.is_hit(uniform))
     if not chosen:
         return None
     reason = Reason.FLAGGED if any(one.reason is Reason.FLAGGED for one in chosen) else Reason.SAMPLED
-    return Selection(max(one.probability for one in chosen), reason, chosen)
+    asked = tuple(Selected(one.index, one.probability, one.reason) for one in chosen)
+    return Selection(max(one.probability for one in asked), reason, asked)
 
 
 def expected_weights(scores: NDArray[np.float64], flag_below: float, spread: float) -> tuple[float, float]:
@@ -117,6 +114,63 @@ def expected_weights(scores: NDArray[np.float64], flag_below: float, spread: flo
     flagged = (1 + (flag_below - below) / spread).sum()
     sampled = np.maximum(LEAST_DENSITY, np.exp(-(above - flag_below) / spread)).sum()
     return float(flagged), float(sampled)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chance:
+    """How likely a sentence is asked about. ``start`` is where its part of the ruler begins, None without a ruler."""
+
+    index: int
+    reason: Reason
+    probability: float
+    start: float | None = None
+
+    def is_hit(self, uniform: float) -> bool:
+        if self.start is None:
+            return uniform < self.probability
+        # Marks lie at the number and at every distance of one behind it.
+        return math.ceil(self.start - uniform) < math.ceil(self.start + self.probability - uniform)
+
+
+def _chances(scores: Sequence[float | None], flag_below: float, budget: SamplingBudget) -> list[_Chance | None]:
+    flagged = _rate(budget.flagged_budget, budget.flagged_issued, budget.expected_flagged, FIRST_RATE_FLAGGED)
+    sampled = _rate(budget.sampled_budget, budget.sampled_issued, budget.expected_sampled, FIRST_RATE_SAMPLED)
+    free = [
+        _Chance(
+            index,
+            Reason.FLAGGED if score < flag_below else Reason.SAMPLED,
+            _probability(score, flag_below, budget.spread, flagged, sampled),
+        )
+        for index, score in enumerate(scores)
+        if score is not None
+    ]
+    found: list[_Chance | None] = [None] * len(scores)
+    for reason, left in (
+        (Reason.FLAGGED, _left(budget.flagged_budget, budget.flagged_issued)),
+        (Reason.SAMPLED, _left(budget.sampled_budget, budget.sampled_issued)),
+    ):
+        for chance in _within([one for one in free if one.reason is reason], left):
+            found[chance.index] = chance
+    return found
+
+
+def _left(budget: int, issued: int) -> int:
+    """How many sentences of one answer may be asked about: what is left of the budget, and a little beyond it."""
+    return max(budget - issued, math.ceil(LEAST_REMAINING * budget))
+
+
+def _within(chances: list[_Chance], most: int) -> list[_Chance]:
+    """At most ``most`` of them at once: along a ruler, if it could be more."""
+    if len(chances) <= most:
+        return chances
+    total = math.fsum(one.probability for one in chances)
+    # A trifle less, so that rounding adds no mark.
+    scale = min(1.0, most * (1 - 1e-9) / total) if total else 1.0
+    laid, start = [], 0.0
+    for one in chances:
+        laid.append(replace(one, probability=one.probability * scale, start=start))
+        start += one.probability * scale
+    return laid
 
 
 def _rate(budget: int, issued: int, expected: float | None, first: float) -> _Rate:
