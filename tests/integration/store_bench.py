@@ -77,6 +77,7 @@ def filled(store: Store, url: str) -> Claimed:
         _opinion(store, scorer_id),
         store.outbox.claim(EVENTS),
     )
+    _retire(store, url)
     _make_old(store, url)
     return claimed
 
@@ -114,6 +115,13 @@ def _opinion(store: Store, scorer_id: int) -> OpinionJob:
     job = store.opinion_jobs.claim("worker-1", VERIFIER, 60, 3)
     assert job is not None
     return job
+
+
+def _retire(store: Store, url: str) -> None:
+    """Make one of the waiting jobs that of a scorer that is not at work."""
+    retired = store.scorers.register(replace(IDENTITY, model="retired"))
+    last_but_one = "SELECT id FROM attribution_jobs WHERE state = 'waiting' ORDER BY id DESC OFFSET 1 LIMIT 1"
+    rows(url, f"UPDATE attribution_jobs SET scorer_id = %(retired)s WHERE id = ({last_but_one})", retired=retired)
 
 
 def _make_old(store: Store, url: str) -> None:

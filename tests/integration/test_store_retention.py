@@ -267,7 +267,8 @@ def test_an_old_answer_that_was_judged_again_keeps_what_was_found_lately(
     Remover.of(store).remove(stop)
     found = rows(
         database_url,
-        "SELECT scorer_id, count(*) AS n FROM v_sentences WHERE app = 'shop' AND interaction_id = 'id-70' GROUP BY 1",
+        "SELECT v.scorer_id, count(*) AS n FROM interactions i JOIN verdicts v ON v.interaction_pk = i.id "
+        "JOIN sentences s ON s.verdict_id = v.id WHERE i.app = 'shop' AND i.interaction_id = 'id-70' GROUP BY 1",
     )
     assert {(row["scorer_id"], row["n"]) for row in found} == {(shop, 2), (other_id, 2)}
 

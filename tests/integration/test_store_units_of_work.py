@@ -142,6 +142,7 @@ WRITES: Mapping[str, Write] = {
         store.rescore_jobs.finish(at.other_id, [(at.rescoring, Judged(grounding(SCORES), judge(SCORES, at.threshold)))])
         == 1
     ),
+    "replacement.close": lambda store, _: store.replacement.close(10) == 1,
     "opinion_jobs.queue": lambda store, at: (
         store.opinion_jobs.queue(at.scorer_id, "verifier-2", daily=10, limit=2) == 2
     ),
