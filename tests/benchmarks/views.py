@@ -351,7 +351,7 @@ class OneConnection(Database):
         self._connection = connection
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self, *, one_moment: bool = False) -> Iterator[Connection]:  # noqa: ARG002 - one transaction has them all
         """The connection."""
         yield self._connection
 

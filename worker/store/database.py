@@ -42,15 +42,17 @@ class Database:
         self._engine = engine
         self._settings = transaction_settings(engine.url)
         self._reading = engine.execution_options(**{READ_ONLY: True})
+        self._reading_one_moment = self._reading.execution_options(isolation_level="REPEATABLE READ")
 
     def close(self) -> None:
         """Close the idle connections. Those in use close when their transaction ends."""
         discard_connections(self._engine)
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """One transaction that only reads. Raises StoreError."""
-        with translated(self._engine.url), self._reading.begin() as connection:
+    def read(self, *, one_moment: bool = False) -> Iterator[Connection]:
+        """One transaction that only reads, if wanted the state of ``one_moment`` throughout. Raises StoreError."""
+        reading = self._reading_one_moment if one_moment else self._reading
+        with translated(self._engine.url), reading.begin() as connection:
             connection.execute(self._settings)
             yield connection
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, TableClause, and_, column, func, or_, select, table, text
+from sqlalchemy import ColumnElement, Connection, Select, TableClause, and_, column, func, or_, select, table
 
 from worker.rules.calibration.labels import Floats, LabelledSentence
 from worker.store.evidence import labelled_sentences
 from worker.store.queue_days import queue_days
 from worker.store.report_contents import Change, Found, Lowest, ReviewerAgreement, Run, Subject, Totals
-from worker.store.repository import Repository, reads
+from worker.store.repository import Repository
 from worker.store.tables import INTERACTION_TIME, interactions, sentences, verdicts
 
 LOWEST_SENTENCES = 10
@@ -73,21 +73,24 @@ _agreement = _view("v_reviewer_agreement", "app", "reviewer_a", "reviewer_b", "s
 class Reports(Repository):
     """What reports show."""
 
-    @reads
-    def read(self, connection: Connection, subject: Subject) -> Found:
-        """Read it all, in the state of one moment."""
-        connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-        totals = _totals(connection, subject)
-        return Found(
-            totals=totals,
-            scores=_scores(connection, subject, totals.answers),
-            labels=_labelled(connection, subject),
-            days=queue_days(connection, subject.app, subject.scorer_id, subject.since, subject.until),
-            changes=_changes(connection, subject),
-            runs=_calibrations(connection, subject),
-            lowest=_lowest(connection, subject),
-            agreement=_agreed(connection, subject.app),
-        )
+    def read(self, subject: Subject) -> Found:
+        """Read it all, in the state of one moment. Raises StoreError."""
+        with self.database.read(one_moment=True) as connection:
+            return _found(connection, subject)
+
+
+def _found(connection: Connection, subject: Subject) -> Found:
+    totals = _totals(connection, subject)
+    return Found(
+        totals=totals,
+        scores=_scores(connection, subject, totals.answers),
+        labels=_labelled(connection, subject),
+        days=queue_days(connection, subject.app, subject.scorer_id, subject.since, subject.until),
+        changes=_changes(connection, subject),
+        runs=_calibrations(connection, subject),
+        lowest=_lowest(connection, subject),
+        agreement=_agreed(connection, subject.app),
+    )
 
 
 def _answers(subject: Subject, *wanted: ColumnElement[Any]) -> Select[Any]:
