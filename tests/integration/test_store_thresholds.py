@@ -258,3 +258,12 @@ def test_bounds_that_make_no_sense_are_refused_before_anything_is_stored(
     gasp("preview", "--flag-below", "nan", fails="a number is wanted")
     gasp("activate", "99", fails="no version with the id 99")
     assert in_force(database_url) == ["*/1"]
+
+
+def test_what_a_batch_needs_is_read_and_no_more(store: Store) -> None:
+    scorer_id, default = prepared(store)
+    for app in ("a", "b", "c"):
+        store.thresholds.set_by_hand(Proposal(app, scorer_id, 0.2, 0.5, "manual", "for tests"), "ada")
+    assert store.thresholds.in_force(scorer_id, ["b", "unknown"]).keys() == {None, "b"}
+    assert store.thresholds.in_force(scorer_id, []) == {None: default}
+    assert store.thresholds.in_force(scorer_id).keys() == {None, "a", "b", "c"}

@@ -245,6 +245,26 @@ def test_only_the_thresholds_in_force_are_shown(metrics: Metrics) -> None:
     assert value(metrics, "gasp_threshold_attribute_below", **labels) == 0.9
 
 
+def test_an_app_that_follows_the_default_again_is_no_longer_shown(metrics: Metrics) -> None:
+    metrics.thresholds({None: version_of(None, 1, 0.2), "bot": version_of("bot", 1, 0.3)}, ["bot"])
+    metrics.thresholds({None: version_of(None, 1, 0.2)}, ["shop"])
+    assert len(families(metrics)["gasp_threshold_flag_below"].samples) == 2
+    metrics.thresholds({None: version_of(None, 1, 0.2)}, ["bot"])
+    assert len(families(metrics)["gasp_threshold_flag_below"].samples) == 1
+
+
+def test_apps_are_named_up_to_a_number_and_the_others_are_one(metrics: Metrics) -> None:
+    for number in range(300):
+        app = f"app-{number}"
+        metrics.thresholds({None: version_of(None, 1, 0.2), app: version_of(app, 1, 0.3)}, [app])
+    found = [sample.labels["app"] for sample in families(metrics)["gasp_threshold_flag_below"].samples]
+    assert sorted(found) == sorted(["*", "other", *(f"app-{number}" for number in range(250, 300))])
+    assert value(metrics, "gasp_threshold_flag_below", app="other", scope="other", version="") == 0.3
+    metrics.thresholds({"app-0": version_of("app-0", 1, 0.3)}, ["app-0"])
+    assert len(families(metrics)["gasp_threshold_flag_below"].samples) == 52
+    assert value(metrics, "gasp_threshold_flag_below", app="app-0", scope="own", version="1") == 0.3
+
+
 def test_recalibrations_of_the_last_days_are_counted_by_outcome_until_they_are_older(metrics: Metrics) -> None:
     metrics.calibrations({("refused", "too_few_labels"): 2, ("new", "reached"): 1})
     metrics.calibrations({("refused", "too_few_labels"): 3})

@@ -137,7 +137,8 @@ class Ingest:
         records, decoded = [item.record for item in items], [item.decoded for item in items]
         interactions = [item.interaction for item in decoded if isinstance(item, Decoded)]
         groundings = self._groundings(interactions, gives_up=gives_up)
-        thresholds = self._retry.call(self._thresholds, name="thresholds")
+        apps = sorted({interaction.app for interaction in interactions})
+        thresholds = self._retry.call(lambda: self._thresholds(apps), name="thresholds")
         chooser = self._retry.call(lambda: self._chooser(groundings), name="allowances")
         verdicts: dict[Key, Verdict] = {}
         with self._metrics.stage(Stage.JUDGE):
@@ -185,9 +186,9 @@ class Ingest:
         self._metrics.tokens_scored(sum(_tokens(one) for one in found if isinstance(one, AnswerGrounding)))
         return found
 
-    def _thresholds(self) -> dict[str | None, Threshold]:
-        in_force = self._in_force.in_force(self._scorer_id)
-        self._metrics.thresholds(in_force)
+    def _thresholds(self, apps: Sequence[str]) -> dict[str | None, Threshold]:
+        in_force = self._in_force.in_force(self._scorer_id, apps)
+        self._metrics.thresholds(in_force, apps)
         return in_force
 
     def _settlement(

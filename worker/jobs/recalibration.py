@@ -91,7 +91,7 @@ class Recalibrator:
 
     def _find(self, app: str | None, scorer_id: int, labels: _Labels, trigger: str) -> AppRecalibration:
         """Read what is in force anew: the versions of other apps may have changed since the labels were read."""
-        in_force = self.thresholds.in_force(scorer_id)
+        in_force = self.thresholds.in_force(scorer_id, [] if app is None else [app])
         present = in_force[None] if app is None else threshold_for(app, in_force)
         policy = self.policies.in_force(app)
         if trigger == SCHEDULE and self._is_held(app, scorer_id):

@@ -71,7 +71,7 @@ class RescoringWork(LeasedWork[RescoreJob]):
         return scored
 
     def _judge(self, scored: Sequence[tuple[RescoreJob, AnswerGrounding]]) -> list[tuple[RescoreJob, Judged]]:
-        thresholds = self._thresholds.in_force(self._scorer_id)
+        thresholds = self._thresholds.in_force(self._scorer_id, sorted({job.app for job, _ in scored}))
         judged = []
         for job, grounding in scored:
             scores = self._detector.scores(AnswerEvidence.of(job.exchange, grounding))

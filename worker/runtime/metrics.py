@@ -6,7 +6,7 @@ The exposition also has what the operating system says of the process (``process
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum
@@ -38,6 +38,11 @@ from worker.store.leases import Backlog
 # OpinionLabel values where a fact has no name of its own.
 NO_REASON = "none"
 NO_OPINION = "failed"
+# An app is what a message says, so that anybody could add series without end.
+MOST_NAMED_APPS = 50
+MOST_OTHER_APPS = 10_000
+# App, scope and version of all apps with a threshold that are not named.
+OTHER_APPS = ("other", "other", "")
 
 STAGE_BUCKETS_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 BATCH_BUCKETS_MESSAGES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
@@ -77,8 +82,8 @@ class OutboxOutcome(StrEnum):
 class Metrics:
     """The metrics of one worker, in a registry of their own. Any thread may call any method.
 
-    Labels are bounded: partitions that the worker owns, fixed words, and the apps that have a threshold. What an
-    alert may be set on is there from the start, at zero, so that its first increase is seen.
+    Labels are bounded: partitions that the worker owns, fixed words, and some of the apps that have a threshold. What
+    an alert may be set on is there from the start, at zero, so that its first increase is seen.
     """
 
     def __init__(self) -> None:
@@ -194,7 +199,9 @@ class Metrics:
             version,
             registry=self._registry,
         )
-        self._thresholds: set[tuple[str, str, str]] = set()
+        # In the order in which they were last told of.
+        self._thresholds: dict[str | None, Threshold] = {}
+        self._left_out: dict[str | None, Threshold] = {}
         self._calibrations = Gauge(
             "gasp_calibration_runs",
             "Recalibration runs of the last seven days in the database, by outcome and reason.",
@@ -332,16 +339,46 @@ class Metrics:
         """A second opinion was stored; None: one was given up."""
         self._opinions.labels(NO_OPINION if label is None else label).inc()
 
-    def thresholds(self, in_force: Mapping[str | None, Threshold]) -> None:
-        """These thresholds are in force, by app (None: every app without its own); others no longer are."""
-        found = {_threshold_labels(threshold): threshold for threshold in in_force.values()}
-        for labels, threshold in found.items():
-            self._flag_below.labels(*labels).set(threshold.flag_below)
-            self._attribute_below.labels(*labels).set(threshold.attribute_below)
-        for labels in self._thresholds - found.keys():
+    def thresholds(self, in_force: Mapping[str | None, Threshold], apps: Iterable[str] = ()) -> None:
+        """These thresholds are in force, by app (None: every app without its own); those ``apps`` not there have none.
+
+        The apps that were named last are shown, at most MOST_NAMED_APPS. Of the others the highest bounds are shown.
+        """
+        for asked in apps:
+            if asked not in in_force:
+                self._hide_threshold(asked)
+        for app, threshold in in_force.items():
+            if self._thresholds.get(app) != threshold:
+                self._hide_threshold(app)
+                self._show_threshold(threshold)
+            self._thresholds[app] = self._thresholds.pop(app, threshold)
+        self._bound_thresholds()
+
+    def _show_threshold(self, threshold: Threshold) -> None:
+        labels = _threshold_labels(threshold)
+        self._flag_below.labels(*labels).set(threshold.flag_below)
+        self._attribute_below.labels(*labels).set(threshold.attribute_below)
+
+    def _hide_threshold(self, app: str | None) -> None:
+        self._left_out.pop(app, None)
+        threshold = self._thresholds.pop(app, None)
+        if threshold is not None:
+            labels = _threshold_labels(threshold)
             self._flag_below.remove(*labels)
             self._attribute_below.remove(*labels)
-        self._thresholds = set(found)
+
+    def _bound_thresholds(self) -> None:
+        own = [app for app in self._thresholds if app is not None]
+        for oldest in own[: max(0, len(own) - MOST_NAMED_APPS)]:
+            threshold = self._thresholds[oldest]
+            self._hide_threshold(oldest)
+            self._left_out[oldest] = threshold
+        for forgotten in list(self._left_out)[: max(0, len(self._left_out) - MOST_OTHER_APPS)]:
+            del self._left_out[forgotten]
+        if own[MOST_NAMED_APPS:]:
+            others = self._left_out.values()
+            self._flag_below.labels(*OTHER_APPS).set(max(one.flag_below for one in others))
+            self._attribute_below.labels(*OTHER_APPS).set(max(one.attribute_below for one in others))
 
     def calibrations(self, counts: Mapping[tuple[str, str], int]) -> None:
         """So many recalibrations of the last seven days had this outcome and reason; others are none any more."""

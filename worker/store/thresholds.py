@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, exists, func, literal, null, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Text, any_, exists, func, literal, null, or_, select
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from worker.rules.verdict import Threshold
 from worker.store.repository import Repository, reads, writes
@@ -61,12 +62,20 @@ class Thresholds(Repository):
             enter_activation(connection, seeded, _SEEDED_BY, "seeded")
 
     @reads
-    def in_force(self, connection: Connection, scorer_id: int) -> dict[str | None, Threshold]:
-        """The threshold in force per app; the key None is the default for every other app."""
+    def in_force(
+        self, connection: Connection, scorer_id: int, apps: Sequence[str] | None = None
+    ) -> dict[str | None, Threshold]:
+        """The threshold in force of each of the ``apps`` (None: of all) that has its own.
+
+        The key None is the default for every other app.
+        """
         names = ("id", "app", "version", "flag_below", "attribute_below", "learned_from", "activated_at", "curve")
         found = select(*(_versions[name] for name in names)).where(
             _versions.scorer_id == scorer_id, _versions.is_active
         )
+        if apps is not None:
+            theirs = any_(literal(list(apps), ARRAY(Text)))
+            found = found.where(or_(_versions.app.is_(None), _versions.app == theirs))
         return {
             row.app: Threshold(**row._asdict() | {"curve": curve_of(row.curve)}) for row in connection.execute(found)
         }
