@@ -250,7 +250,7 @@ def test_no_floating_point_column_takes_a_number_that_is_not_finite(
     assert store.attribution_jobs.finish(job, attributed([0.01], [[0.3, -0.2]]))
     assert store.opinion_jobs.queue(scorer_id, "another", daily=1, limit=1) == 1
     store.policies.set(DEFAULT_POLICY)
-    store.sampling.set_usual_day("shop", scorer_id, UsualDay(1.0, 1.0, 1.0))
+    store.sampling.set_usual_days({("shop", scorer_id): UsualDay(1.0, 1.0, 1.0)})
     columns = [(row["table_name"], row["column_name"]) for row in rows(database_url, _FLOATS)]
     assert len(columns) == 26
     for table, column in columns:

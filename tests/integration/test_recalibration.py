@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from tests.integration.store_examples import (
@@ -22,7 +23,7 @@ from tests.integration.store_examples import (
     scores_of,
 )
 from worker.cli import app as gasp_worker
-from worker.errors import Stopped
+from worker.errors import Stopped, WorkerError
 from worker.jobs.maintenance import maintenance_jobs
 from worker.jobs.recalibration import COMMAND, SCHEDULE, AppRecalibration, Recalibrator
 from worker.rules.verdict import Threshold, judge
@@ -291,3 +292,15 @@ def test_the_command_says_what_came_of_it_with_the_numbers_and_the_change(
     assert "n_labels               480" in again.output
     nobody = CliRunner().invoke(gasp_worker, ["recalibrate", "--app", "nobody"])
     assert nobody.output.startswith("no labels of nobody")
+
+
+def test_an_app_that_cannot_be_recalibrated_keeps_no_other_from_it(store: Store, database_url: str) -> None:
+    fill(store, database_url, answers=12, apps=("bad", "desk", "shop"))
+    rows(database_url, "ALTER TABLE calibration_runs ADD CONSTRAINT not_bad CHECK (app <> 'bad')")
+    with capture_logs() as logs, pytest.raises(WorkerError, match="1 of 4 apps failed"):
+        scheduled(store)
+    assert [row["app"] for row in rows(database_url, RUNS)] == ["desk", "shop", None]
+    failed = [entry for entry in logs if entry["event"] == "app_failed"]
+    assert failed == [
+        {"event": "app_failed", "log_level": "error", "job": "recalibrate", "app": "bad", "error": "StoreRejected"}
+    ]

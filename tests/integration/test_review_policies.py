@@ -9,16 +9,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sqlalchemy import event
+from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from tests.integration.store_examples import FLAG_BELOW, OTHER_IDENTITY, advance, age, prepared, rows, scored, selected
 from worker.commands.review import review
-from worker.errors import Stopped
+from worker.errors import Stopped, WorkerError
 from worker.review.usual_day import renew_usual_days, usual_day
 from worker.rules.allowance import Allowance, UsualDay
 from worker.rules.policy import DEFAULT_POLICY, Objective
 from worker.store.sampling import Traffic
-from worker.store.store import Store
+from worker.store.store import Store, open_store
 
 PACES = "SELECT app, scorer_id, expected_flagged, expected_sampled, spread FROM review_paces ORDER BY app, scorer_id"
 OWN = replace(DEFAULT_POLICY, app="shop", daily_sentences=7, objective=Objective.COST, target=12.0, reviewers=3)
@@ -60,8 +62,8 @@ def test_what_an_app_issued_on_this_utc_day_counts_by_reason_and_a_pace_is_that_
     late = f"{midnight} - interval '1 microsecond'"
     rows(database_url, f"UPDATE review_tasks SET created_at = {late} WHERE interaction_id = 'yesterday'")
     usual = UsualDay(3.0, 40.0, 0.7)
-    store.sampling.set_usual_day("shop", scorer_id, UsualDay(1.0, 1.0, 1.0))
-    store.sampling.set_usual_day("shop", scorer_id, usual)
+    store.sampling.set_usual_days({("shop", scorer_id): UsualDay(1.0, 1.0, 1.0)})
+    store.sampling.set_usual_days({("shop", scorer_id): usual})
     found = store.sampling.allowances(scorer_id, ["shop", "desk"])
     assert found == {"shop": Allowance(DEFAULT_POLICY, usual, 3, 1), "desk": Allowance(DEFAULT_POLICY, None, 0, 1)}
     other_id = store.scorers.register(OTHER_IDENTITY)
@@ -85,15 +87,15 @@ def settle_answers(store: Store, app: str, answers: int, start: int = 0) -> list
 def test_traffic_is_that_of_the_last_week_and_a_young_app_has_had_a_day(store: Store, database_url: str) -> None:
     scorer_id, _ = prepared(store)
     settle_answers(store, "shop", 6)
-    assert store.sampling.traffic("shop") == (Traffic(scorer_id, 12.0),)
+    assert store.sampling.traffic(["shop", "desk"]) == (Traffic("shop", scorer_id, 12.0),)
     age(database_url, "shop-0", 4)
-    (four_days,) = store.sampling.traffic("shop")
+    (four_days,) = store.sampling.traffic(["shop"])
     assert four_days.sentences_a_day == pytest.approx(3.0, rel=1e-3)
     age(database_url, "shop-1", 8)
-    (without,) = store.sampling.traffic("shop")
+    (without,) = store.sampling.traffic(["shop"])
     assert without.sentences_a_day == pytest.approx(10 / 4, rel=1e-3)
-    assert len(store.sampling.recent_scores("shop", scorer_id, limit=100)) == 10
-    assert store.sampling.traffic("desk") == ()
+    assert len(store.sampling.recent_scores([("shop", scorer_id)], limit=100)["shop", scorer_id]) == 10
+    assert store.sampling.traffic(["desk"]) == ()
 
 
 def test_the_newest_sentences_are_the_sample(store: Store, database_url: str) -> None:
@@ -101,7 +103,7 @@ def test_the_newest_sentences_are_the_sample(store: Store, database_url: str) ->
     gaps = settle_answers(store, "shop", 6)
     for number in range(4):
         age(database_url, f"shop-{number}", 2)
-    assert sorted(store.sampling.recent_scores("shop", scorer_id, limit=4)) == sorted(gaps[8:])
+    assert sorted(store.sampling.recent_scores([("shop", scorer_id)], limit=4)["shop", scorer_id]) == sorted(gaps[8:])
 
 
 def test_the_job_brings_the_paces_of_every_app_and_scorer_up_to_date(store: Store, database_url: str) -> None:
@@ -119,6 +121,50 @@ def test_the_job_brings_the_paces_of_every_app_and_scorer_up_to_date(store: Stor
         assert tuple(row.values()) == (app, judge, *map(pytest.approx, numbers))
     assert renew_usual_days(store.sampling, store.thresholds, store.interactions, threading.Event()) == "3 usual days"
     assert len(rows(database_url, PACES)) == 3
+
+
+def test_the_job_runs_as_many_statements_for_many_apps_as_for_one(store: Store) -> None:
+    scorer_id, threshold = prepared(store)
+
+    def statements() -> int:
+        engine = store.sampling.database._engine
+        counted: list[object] = []
+
+        def note(*_: object) -> None:
+            counted.append(None)
+
+        event.listen(engine, "before_cursor_execute", note)
+        renew_usual_days(store.sampling, store.thresholds, store.interactions, threading.Event())
+        event.remove(engine, "before_cursor_execute", note)
+        return len(counted)
+
+    settle_answers(store, "shop", 1)
+    for_one = statements()
+    batch = [scored(number, f"id-{number}", [0.1, 0.9], threshold, app=f"app-{number}") for number in range(1, 60)]
+    store.settlements.settle(scorer_id, batch, [advance(1, 60)])
+    assert statements() == for_one
+
+
+def test_an_app_that_takes_too_long_keeps_no_other_from_its_pace(store: Store, database_url: str) -> None:
+    for number, app in enumerate(("a", "slow", "z")):
+        settle_answers(store, app, 1, start=number)
+    rows(
+        database_url,
+        """
+        CREATE FUNCTION slow_app() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN IF NEW.app = 'slow' THEN PERFORM pg_sleep(60); END IF; RETURN NEW; END $$;
+        CREATE TRIGGER slow_app BEFORE INSERT ON review_paces FOR EACH ROW EXECUTE FUNCTION slow_app()
+        """,
+    )
+    hasty = f"{database_url}&options=-c%20statement_timeout%3D1s"
+    with (
+        open_store(hasty, application_name="gasp-test") as one,
+        capture_logs() as events,
+        pytest.raises(WorkerError, match="1 of 3 apps failed"),
+    ):
+        renew_usual_days(one.sampling, one.thresholds, one.interactions, threading.Event())
+    assert [row["app"] for row in rows(database_url, PACES)] == ["a", "z"]
+    assert [entry["app"] for entry in events] == ["slow"]
 
 
 def test_the_job_leaves_off_when_it_is_told_to(store: Store) -> None:

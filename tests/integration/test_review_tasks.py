@@ -336,7 +336,7 @@ def test_the_budget_is_kept_and_each_stored_probability_is_the_one_that_was_draw
 ) -> None:
     store.policies.set(policy(daily_sentences=100, sampled_share=0.4, reviewers=2))
     usual = UsualDay(flagged=250.0, sampled=300.0, spread=1.0)
-    store.sampling.set_usual_day("museums", scorer_id, usual)
+    store.sampling.set_usual_days({("museums", scorer_id): usual})
     for start, end in ((0, 40), (40, 41), (41, 150), (150, 240)):
         settle(start, end)
     asked = rows(database_url, SENTENCES)

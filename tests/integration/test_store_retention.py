@@ -20,7 +20,7 @@ from tests.integration.store_examples import (
     scored,
 )
 from worker.commands.retention import retention
-from worker.errors import Stopped
+from worker.errors import Stopped, WorkerError
 from worker.jobs import retention as retention_run
 from worker.jobs.retention import Removal, Remover, describe_removal
 from worker.store.attribution_jobs import AttributionJob
@@ -451,3 +451,23 @@ def test_the_command_sets_shows_and_runs_retention(gasp: Callable[..., list[str]
     gasp("run")
     assert kept(database_url)["help"] == [0, 10, 40, 70]
     assert gasp("keep") == ["every other app: for ever"]
+
+
+@pytest.mark.usefixtures("shop")
+def test_an_app_whose_rows_cannot_be_removed_keeps_no_other_from_it(
+    store: Store, database_url: str, stop: threading.Event
+) -> None:
+    store.retention_periods.set(Period("help", 30))
+    store.retention_periods.set(Period("shop", 30))
+    rows(
+        database_url,
+        """
+        CREATE FUNCTION keep_help() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'kept' USING ERRCODE = 'restrict_violation'; END $$;
+        CREATE TRIGGER keep_help BEFORE DELETE ON interactions FOR EACH ROW WHEN (OLD.app = 'help')
+        EXECUTE FUNCTION keep_help()
+        """,
+    )
+    with pytest.raises(WorkerError, match="1 of 2 apps failed"):
+        Remover.of(store).remove(stop)
+    assert kept(database_url) == {"help": [0, 10, 40, 70, 100], "shop": [0, 10]}

@@ -157,8 +157,8 @@ WRITES: Mapping[str, Write] = {
     "outbox.finish": lambda store, at: store.outbox.finish(at.events) == len(at.events),
     "policies.set": lambda store, _: store.policies.set(DEFAULT_POLICY) is None,
     "policies.clear": lambda store, _: store.policies.clear("shop"),
-    "sampling.set_usual_day": lambda store, at: (
-        store.sampling.set_usual_day("shop", at.scorer_id, UsualDay(3, 20, 0.5)) is None
+    "sampling.set_usual_days": lambda store, at: (
+        store.sampling.set_usual_days({("shop", at.scorer_id): UsualDay(3, 20, 0.5)}) is None
     ),
     "job_runs.claim": lambda store, _: store.job_runs.claim("daily", DUE + timedelta(days=1), "worker-2"),
     "job_runs.end": lambda store, _: store.job_runs.end("daily", DUE, failed=False, detail="a test") is None,

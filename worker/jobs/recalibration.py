@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import structlog
 
 from worker.errors import Stopped
+from worker.jobs.each_app import each_app
 from worker.rules.calibration.labels import LabelledSentence
 from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Recalibration, recalibrate
 from worker.rules.policy import ReviewPolicy
@@ -78,16 +80,27 @@ class Recalibrator:
         """Recalibrate each scorer that is at work, for each app with labels and last the default, or for ``app`` only.
 
         Each finding is booked in a transaction of its own before it is given, unless it is a dry run. Raises Stopped
-        between two of them if a stop was asked for, and StoreError.
+        between two of them if a stop was asked for, and StoreError; and WorkerError at the end if one of them failed.
         """
+        subjects = self._subjects(stop, trigger, app, dry_run=dry_run)
+        yield from each_app("recalibrate", subjects)
+
+    def _subjects(
+        self, stop: threading.Event, trigger: str, app: str | None, *, dry_run: bool
+    ) -> Iterator[tuple[str | None, Callable[[], AppRecalibration]]]:
         for scorer_id in self.scorers.at_work():
             labels = self.evidence.labelled_sentences(scorer_id)
             labelled: list[str | None] = [*sorted({name for name, _ in labels}), *([None] if labels else [])]
             for subject in labelled if app is None else [one for one in labelled if one == app]:
                 if stop.is_set():
                     raise Stopped("recalibrate")
-                finding = self._find(subject, scorer_id, labels, trigger)
-                yield finding if dry_run else self._book(finding, trigger)
+                yield subject, partial(self._recalibrate, subject, scorer_id, labels, trigger, dry_run=dry_run)
+
+    def _recalibrate(
+        self, app: str | None, scorer_id: int, labels: _Labels, trigger: str, *, dry_run: bool
+    ) -> AppRecalibration:
+        finding = self._find(app, scorer_id, labels, trigger)
+        return finding if dry_run else self._book(finding, trigger)
 
     def _find(self, app: str | None, scorer_id: int, labels: _Labels, trigger: str) -> AppRecalibration:
         """Read what is in force anew: the versions of other apps may have changed since the labels were read."""

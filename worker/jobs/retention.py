@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from worker.errors import Stopped
+from worker.jobs.each_app import each_app
 from worker.store.errors import StoreBusy
 from worker.store.interactions import Interactions
 from worker.store.offsets import Offsets
@@ -54,18 +55,22 @@ class Remover:
     def remove(self, stop: threading.Event) -> Removal:
         """Remove what is overdue. Raises Stopped between two steps if a stop was asked for, and StoreError.
 
+        Raises WorkerError, too, once everything else is done, if the rows of an app could not be removed.
+
         Weeks that nothing is kept of go first, because a table is dropped at once and a row is not. Each step is a
         transaction of its own, and no step needs that another was done.
         """
         before = self.periods.cutoff()
         dropped, in_use = (0, ()) if before is None else self._drop_partitions(before, stop)
-        interactions = sum(
-            _in_batches(partial(self.retention.delete_interactions, app, INTERACTIONS_AT_ONCE), stop)
-            for app in self.interactions.apps()
-        )
         booked = 0 if before is None else self._delete_ledger(before, stop)
         lost = 0 if before is None else self.retention.delete_lost_offsets(before)
+        # Last, because it is raised then if one of them failed.
+        each = ((app, partial(self._delete_interactions, app, stop)) for app in self.interactions.apps())
+        interactions = sum(each_app("retention", each))
         return Removal(Overdue(dropped, interactions, booked, lost), in_use)
+
+    def _delete_interactions(self, app: str, stop: threading.Event) -> int:
+        return _in_batches(partial(self.retention.delete_interactions, app, INTERACTIONS_AT_ONCE), stop)
 
     def _drop_partitions(self, before: datetime, stop: threading.Event) -> tuple[int, tuple[str, ...]]:
         """How many weekly partitions were dropped, and which tables could not be looked through."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from worker.errors import Stopped
+from worker.errors import Stopped, WorkerError
 from worker.jobs.due_times import ScheduledJob
 from worker.runtime.stop import Stop
 from worker.store.errors import StoreError
@@ -122,7 +122,7 @@ class Runner:
             return False, job.work(self.stop)
         except Stopped:
             return True, "stopped"
-        except StoreError as error:
+        except (StoreError, WorkerError) as error:
             return True, f"{type(error).__name__}: {error}"
         except Exception as error:  # noqa: BLE001 - whatever it is, the row says so and the other jobs go on
             return True, type(error).__name__

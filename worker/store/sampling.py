@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Double,
     Integer,
@@ -17,21 +16,24 @@ from sqlalchemy import (
     Select,
     Text,
     and_,
+    any_,
     bindparam,
     cast,
     extract,
     func,
+    literal,
     or_,
     select,
+    text,
     true,
 )
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import ARRAY, Insert
 from sqlalchemy.sql.selectable import LateralFromClause, TableValuedAlias
 
 from worker.rules.allowance import Allowance, UsualDay
 from worker.rules.policy import DEFAULT_POLICY
 from worker.rules.selection import Reason
-from worker.store.bulk import arrays, unrolled
+from worker.store.bulk import arrays, insert_from_arrays, unrolled
 from worker.store.policies import POLICY_COLUMNS, policy_of
 from worker.store.repository import Repository, reads, writes
 from worker.store.tables import (
@@ -40,12 +42,12 @@ from worker.store.tables import (
     review_policies,
     review_sentences,
     review_tasks,
-    sentences,
     verdicts,
 )
 
 TRAFFIC_DAYS = 7
 _DAY_S = 86_400
+_PACE_COLUMNS = ("app", "scorer_id", "expected_flagged", "expected_sampled", "spread")
 
 _logged, _judged, _paces, _tasks = interactions.c, verdicts.c, review_paces.c, review_tasks.c
 
@@ -54,6 +56,7 @@ _logged, _judged, _paces, _tasks = interactions.c, verdicts.c, review_paces.c, r
 class Traffic:
     """How many sentences of an app a scorer gave a score to on a day of the last week, on average."""
 
+    app: str
     scorer_id: int
     sentences_a_day: float
 
@@ -72,48 +75,74 @@ class Sampling(Repository):
         return {row.app: _allowance(row) for row in found}
 
     @reads
-    def traffic(self, connection: Connection, app: str) -> tuple[Traffic, ...]:
-        """The app's traffic under each scorer that has judged answers of the last TRAFFIC_DAYS.
+    def traffic(self, connection: Connection, apps: Sequence[str]) -> tuple[Traffic, ...]:
+        """The traffic of the apps under each scorer that has judged answers of theirs of the last TRAFFIC_DAYS.
 
         An app that is younger has a day at least: its first hour says nothing of the other ones.
         """
         age_days = cast(extract("epoch", func.now() - func.min(_logged.stored_at)), Double) / _DAY_S
         a_day = func.sum(_judged.n_scored) / func.least(TRAFFIC_DAYS, func.greatest(1, age_days))
         found = (
-            select(_judged.scorer_id, a_day.label("sentences_a_day"))
+            select(_logged.app, _judged.scorer_id, a_day.label("sentences_a_day"))
             .join(verdicts, _judged.interaction_pk == _logged.id)
-            .where(*_is_recent(app), _judged.n_scored > 0)
-            .group_by(_judged.scorer_id)
+            .where(_logged.app == any_(literal(list(apps), ARRAY(Text))), _judged.n_scored > 0)
+            .where(_logged.stored_at >= func.now() - timedelta(days=TRAFFIC_DAYS))
+            .group_by(_logged.app, _judged.scorer_id)
+            .order_by(_logged.app, _judged.scorer_id)
         )
-        return tuple(Traffic(row.scorer_id, float(row.sentences_a_day)) for row in connection.execute(found))
+        return tuple(Traffic(row.app, row.scorer_id, float(row.sentences_a_day)) for row in connection.execute(found))
 
     @reads
-    def recent_scores(self, connection: Connection, app: str, scorer_id: int, limit: int) -> list[float]:
-        """The scores of at most ``limit`` of the app's newest scored sentences of the last TRAFFIC_DAYS."""
-        newest = (
-            select(_judged.id, _judged.scored_at, _logged.stored_at)
-            .join(verdicts, _judged.interaction_pk == _logged.id)
-            .where(*_is_recent(app), _judged.scorer_id == scorer_id, _judged.n_scored > 0)
-            .order_by(_logged.stored_at.desc())
-            .limit(limit)
-            .cte("newest")
-        )
-        # By the time as well, which finds the week in which a sentence lies.
-        theirs = and_(sentences.c.verdict_id == newest.c.id, sentences.c.scored_at == newest.c.scored_at)
-        found = select(sentences.c.score).join(newest, theirs).where(sentences.c.score.is_not(None))
-        return [float(score) for score in connection.scalars(found.order_by(newest.c.stored_at.desc()).limit(limit))]
+    def recent_scores(
+        self, connection: Connection, judged: Sequence[tuple[str, int]], limit: int
+    ) -> dict[tuple[str, int], list[float]]:
+        """For each app and scorer the scores of at most ``limit`` of the newest sentences of the last TRAFFIC_DAYS."""
+        asked = {
+            "apps": [app for app, _ in judged],
+            "scorers": [scorer_id for _, scorer_id in judged],
+            "days": TRAFFIC_DAYS,
+            "most": limit,
+        }
+        return {(row.app, row.scorer_id): row.scores for row in connection.execute(_RECENT_SCORES, asked)}
 
     @writes
-    def set_usual_day(self, connection: Connection, app: str, scorer_id: int, usual: UsualDay) -> None:
-        """Enter or change what a usual day of the app holds under a scorer."""
-        values = {"expected_flagged": usual.flagged, "expected_sampled": usual.sampled, "spread": usual.spread}
-        entered = insert(review_paces).values(app=app, scorer_id=scorer_id, **values)
-        changed = {name: entered.excluded[name] for name in values} | {"computed_at": func.now()}
-        connection.execute(entered.on_conflict_do_update(constraint="pk_review_paces", set_=changed))
+    def set_usual_days(self, connection: Connection, days: Mapping[tuple[str, int], UsualDay]) -> None:
+        """Enter or change what a usual day of each app holds under a scorer."""
+        # In one order, so that two of these wait for each other in one direction only.
+        rows = [(*key, days[key].flagged, days[key].sampled, days[key].spread) for key in sorted(days)]
+        if rows:
+            connection.execute(_set_paces(), arrays(_PACE_COLUMNS, rows))
 
 
-def _is_recent(app: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return _logged.app == app, _logged.stored_at >= func.now() - timedelta(days=TRAFFIC_DAYS)
+# By the time as well, which finds the week in which a sentence lies.
+_RECENT_SCORES = text("""
+SELECT asked.app, asked.scorer_id, array_agg(recent.score) AS scores
+FROM unnest(CAST(:apps AS text[]), CAST(:scorers AS integer[])) AS asked(app, scorer_id)
+CROSS JOIN LATERAL (
+    SELECT s.score
+    FROM (
+        SELECT v.id, v.scored_at, i.stored_at
+        FROM interactions i
+        JOIN verdicts v ON v.interaction_pk = i.id
+        WHERE i.app = asked.app AND i.stored_at >= now() - make_interval(days => :days)
+            AND v.scorer_id = asked.scorer_id AND v.n_scored > 0
+        ORDER BY i.stored_at DESC
+        LIMIT :most
+    ) newest
+    JOIN sentences s ON s.verdict_id = newest.id AND s.scored_at = newest.scored_at
+    WHERE s.score IS NOT NULL
+    ORDER BY newest.stored_at DESC
+    LIMIT :most
+) recent
+GROUP BY asked.app, asked.scorer_id
+""")
+
+
+@cache
+def _set_paces() -> Insert:
+    entered = insert_from_arrays(review_paces, _PACE_COLUMNS)
+    changed = {name: entered.excluded[name] for name in _PACE_COLUMNS[2:]} | {"computed_at": func.now()}
+    return entered.on_conflict_do_update(constraint="pk_review_paces", set_=changed)
 
 
 @cache
