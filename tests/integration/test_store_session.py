@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
+from tests.frozen import frozen
 from worker.embedded.postgres import embedded_postgres
 from worker.store.errors import StoreUnavailable
 from worker.store.session import Session, endless, open_session
@@ -37,29 +35,6 @@ def opened(url: str, left_s: Callable[[], float] = endless) -> Session:
     assert session.patience is not None
     session.patience = replace(session.patience, silence_s=0.3)
     return session
-
-
-@contextmanager
-def frozen(url: str) -> Iterator[None]:
-    """Stop every process of the server, as a machine that is paused does."""
-    with psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://"), autocommit=True) as connection:
-        folder = str(connection.execute("SHOW data_directory").fetchone()[0])  # type: ignore[index]
-        backends = [pid for (pid,) in connection.execute("SELECT pid FROM pg_stat_activity WHERE pid IS NOT NULL")]
-    leader = int((Path(folder) / "postmaster.pid").read_text().split()[0])
-    stopped = [pid for pid in (leader, *backends) if _signal(pid, signal.SIGSTOP)]
-    try:
-        yield
-    finally:
-        for pid in stopped:
-            _signal(pid, signal.SIGCONT)
-
-
-def _signal(pid: int, number: int) -> bool:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_a_wait_for_a_frozen_server_ends_and_the_connection_is_closed(server: str) -> None:

@@ -14,11 +14,14 @@ from datetime import UTC, datetime
 import psycopg
 
 from tests.apache_kafka import ApacheKafka
-from tests.soak.crew import LOOK_S, Crew, Member, hold
+from tests.soak import checks
+from tests.soak.crew import LOOK_S, Crew, Member, hold, log_events
 from tests.soak.database import Database
+from tests.soak.database import Step as Advance
 from tests.soak.fate import Point
 from tests.soak.journal import Journal
-from tests.soak.schedule import GENTLY, Blow, Step
+from tests.soak.schedule import GENTLY, WITH_TERM, Blow, Step
+from tests.soak.topic import add_partitions
 
 MAX_TERM_EXIT_S = 30.0
 MAX_TAKEOVER_S = 5.0
@@ -30,6 +33,23 @@ REGAIN_DEADLINE_S = 90.0
 FENCED_DEADLINE_S = 20.0
 LONGEST_PAUSE_S = 1.0
 LONGEST_OUTAGE_S = 3.0
+MAX_NOTICE_S = 30.0
+# Longer than a session waits before it asks on a second connection, with the time that this takes.
+FREEZE_S = 25.0
+# Until a worker is told to end.
+LONGEST_FROZEN_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class LostBooks:
+    """What a database had in it when a backup was put in its place.
+
+    ``steps`` of all offsets, ``events`` of the review tasks, and how many offsets were settled since the backup.
+    """
+
+    steps: list[Advance]
+    events: set[str]
+    offsets: int
 
 
 @dataclass(slots=True)
@@ -40,6 +60,10 @@ class Tally:
     term_exits_s: list[float] = field(default_factory=list)
     second_term_exits_s: list[float] = field(default_factory=list)
     takeovers_s: list[float] = field(default_factory=list)
+    frozen_exits_s: list[float] = field(default_factory=list)
+    thaws_s: list[float] = field(default_factory=list)
+    notices_s: list[float] = field(default_factory=list)
+    lost_books: list[LostBooks] = field(default_factory=list)
     stops_fenced: int = 0
     wrong: list[str] = field(default_factory=list)
 
@@ -88,6 +112,10 @@ class Chaos:
             Blow.BROKER: lambda: self._restart_broker(step.how),
             Blow.DATABASE: lambda: self._restart_database(step.how),
             Blow.SCALE: lambda: self._scale(int(step.how)),
+            Blow.GROW: lambda: self._grow(int(step.how)),
+            Blow.FREEZE: lambda: self._freeze(step.how),
+            Blow.BACKUP: self._database.back_up,
+            Blow.RESTORE: self._restore,
         }
         deal[step.blow]()
 
@@ -198,6 +226,55 @@ class Chaos:
         self._database.stop("fast" if how == GENTLY else "immediate")
         self._outage()
         self._database.start()
+
+    def _grow(self, count: int) -> None:
+        """Add partitions, and wait until each has an owner."""
+        self.wait_for_calm()
+        started = time.monotonic()
+        added = add_partitions(self._kafka, count)
+        if not hold(lambda: added <= self._owners().keys(), MAX_NOTICE_S):
+            self._complain(f"partitions that were added had no owner after {MAX_NOTICE_S:g} s")
+        self.tally.notices_s.append(time.monotonic() - started)
+
+    def _freeze(self, how: str) -> None:
+        """Let the server stand still so long that every worker must give it up; one may be told to end meanwhile."""
+        self.wait_for_calm()
+        victim, faults = self._pick(), self._faults()
+        with self._database.frozen():
+            started = time.monotonic()
+            if how == WITH_TERM:
+                self._end_frozen(victim)
+            time.sleep(max(0.0, started + FREEZE_S - time.monotonic()))
+        thawed = time.monotonic()
+        if self._faults() == faults:
+            self._complain("no worker said that the database does not answer")
+        if not self.wait_for_calm():
+            self._complain(f"the workers had not gone on {CALM_DEADLINE_S:g} s after the database did")
+        self.tally.thaws_s.append(time.monotonic() - thawed)
+
+    def _end_frozen(self, victim: Member) -> None:
+        time.sleep(self._chance.uniform(0, LONGEST_FROZEN_S))
+        started = time.monotonic()
+        victim.send(signal.SIGTERM, 0)
+        if not hold(lambda: not victim.alive, MAX_TERM_EXIT_S):
+            self._complain(f"{victim.log.name} had not ended {MAX_TERM_EXIT_S:g} s after SIGTERM, the database frozen")
+            victim.send(signal.SIGKILL, -signal.SIGKILL)
+        self.tally.frozen_exits_s.append(time.monotonic() - started)
+
+    def _faults(self) -> int:
+        """How often the workers have said that something is away."""
+        return sum(one.get("event") == "transient_fault" for log in self._crew.logs() for one in log_events(log))
+
+    def _restore(self) -> None:
+        """Stop everybody and put the backup in place, as an operator does; the topic is ahead of the books then."""
+        size = self._crew.size
+        self._scale(0)
+        settled, tasks = self._database.settled(), self._database.rows(checks.TASKS)
+        steps = self._database.steps()
+        self._database.restore()
+        offsets = settled - self._database.settled()
+        self.tally.lost_books.append(LostBooks(steps, {str(row["event_id"]) for row in tasks}, offsets))
+        self._crew.resize(size)
 
     def _outage(self) -> None:
         time.sleep(self._chance.uniform(0.5, LONGEST_OUTAGE_S))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ SELECT o.event_id::text AS event_id, o.state, v.id IS NOT NULL AS judged
 FROM review_tasks t
 LEFT JOIN outbox o ON o.task_pk = t.id
 LEFT JOIN verdicts v ON v.interaction_pk = t.interaction_pk AND v.scorer_id = t.scorer_id"""
+LAGS = "SELECT partition, lag FROM v_ingest_lag ORDER BY partition"
+LOST_OFFSETS = "SELECT * FROM v_lost_offsets"
+JOB_RUNS = "SELECT job, scheduled_for, started_at, owner FROM job_runs"
 ATTRIBUTIONS = "SELECT verdict_id, count(*) AS n FROM chunk_attributions GROUP BY 1"
 
 
@@ -54,6 +58,9 @@ class Findings:
     letter_repeats: int = 0
     tasks: int = 0
     task_repeats: int = 0
+    tasks_not_chosen_again: int = 0
+    runs: int = 0
+    runs_of_skewed: int = 0
     wrong: list[str] = field(default_factory=list)
 
     def add(self, what: str, places: Sequence[object]) -> int:
@@ -208,14 +215,29 @@ def _is_letter_of(letter: Record, facts: DeadLetter, record: Record, expected: E
     )
 
 
-def check_tasks(findings: Findings, records: Iterable[Record], tasks: Rows) -> None:
-    """Every task is of a verdict and was told under its own event id; a frozen relay may have told one twice."""
+def check_tasks(
+    findings: Findings, records: Sequence[Record], tasks: Rows, interactions: Rows, lost: Collection[str] = ()
+) -> None:
+    """Every task is of a verdict and was told under its own event id; a frozen relay may have told one twice.
+
+    ``lost`` are the events of a database in whose place a backup was put. Who is asked about is drawn anew then, so
+    one that was told may not be there any more. But an answer has one task, whoever drew it, and is still there.
+    """
     told = Counter(dict(record.headers).get("event-id") or b"" for record in records)
+    answers: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for record in records:
+        task = json.loads(record.value or b"{}")
+        answers[task["interaction_id"], task["revision"]].add(task["task_id"])
+    stored = {(row["interaction_id"], row["revision"]) for row in interactions}
+    findings.doubled += findings.add("answers told under two task ids", [at for at, n in answers.items() if len(n) > 1])
+    findings.add("told tasks of an answer that is not stored", sorted(answers.keys() - stored))
     events = [(row["event_id"] or "").encode() for row in tasks]
     findings.tasks = len(events)
     findings.task_repeats = sum(told.values()) - len(told)
     findings.lost += findings.add("review tasks that were not told", [one for one in events if one not in told])
-    findings.add("events of no review task", sorted(told.keys() - set(events)))
+    orphans = told.keys() - set(events)
+    findings.add("events of no review task", sorted(orphans - {one.encode() for one in lost}))
+    findings.tasks_not_chosen_again = len(orphans)
     findings.add("review tasks told but not settled", [row["event_id"] for row in tasks if row["state"] != "done"])
     findings.add("review tasks without a verdict", [row["event_id"] for row in tasks if not row["judged"]])
 
@@ -233,11 +255,28 @@ def check_history(findings: Findings, steps: Sequence[Step], ends: Mapping[int, 
         position[step.partition] = step.to_offset
         if step.to_offset != step.from_offset:
             owners[step.partition, step.generation].add(step.owner)
-    findings.regressions = findings.add("steps back", back)
+    findings.regressions += findings.add("steps back", back)
     findings.add("steps that do not begin where the last one ended", gaps)
     findings.add("generations with two owners of a partition", [at for at, all_ in owners.items() if len(all_) > 1])
     short = [f"{one} at {position[one]} of {end}" for one, end in ends.items() if position[one] != end]
     findings.add("partitions that do not stand at their end", short)
+
+
+def check_lag(findings: Findings, lags: Rows, committed: Mapping[int, int | None], ends: Mapping[int, int]) -> None:
+    """Nothing waits, by the books and by Kafka's own tools, though no partition ends in a record."""
+    behind = [f"{row['partition']}: {row['lag']}" for row in lags if row["lag"] != 0]
+    findings.add("partitions with a lag in v_ingest_lag", behind)
+    findings.add("partitions that are not in v_ingest_lag", sorted(ends.keys() - {row["partition"] for row in lags}))
+    short = [f"{one} at {committed.get(one)} of {end}" for one, end in ends.items() if committed.get(one) != end]
+    findings.add("partitions with a lag by the group's committed offsets", short)
+
+
+def check_jobs(findings: Findings, runs: Rows, skewed: Sequence[str]) -> None:
+    """No due time was entered before it had come, by a worker whose clock is ahead either."""
+    early = [f"{row['job']} for {row['scheduled_for']}" for row in runs if row["scheduled_for"] > row["started_at"]]
+    findings.add("jobs that were run before they were due", early)
+    findings.runs = len(runs)
+    findings.runs_of_skewed = sum(str(row["owner"]).startswith(tuple(skewed)) for row in runs)
 
 
 def check_silence(findings: Findings, logs: Iterable[Path]) -> None:

@@ -22,6 +22,9 @@ from tests.soak.fate import Point, foretell
 from tests.soak.journal import Journal
 
 LOOK_S = 0.05
+# The second worker, whenever there is one, has a clock that is so far ahead.
+SKEWED_SLOT = 1
+AHEAD_S = 120.0
 
 
 @dataclass(slots=True)
@@ -98,13 +101,17 @@ class Member:
 
 
 class Crew:
-    """As many workers as ``resize`` asked for. A thread looks after them; use as a context manager."""
+    """As many workers as ``resize`` asked for. A thread looks after them; use as a context manager.
+
+    ``skewed`` are the names of those whose clock was ahead.
+    """
 
     def __init__(self, directory: Path, environment: Mapping[str, str], journal: Journal) -> None:
         self.directory = directory
         self.size = 0
         self.restarts = 0
         self.unexpected: list[str] = []
+        self.skewed: list[str] = []
         self._environment = environment
         self._processes = multiprocessing.get_context("forkserver")
         self._processes.set_forkserver_preload(["tests.soak.worker"])
@@ -165,10 +172,13 @@ class Crew:
         self._started += 1
         log = self.directory / f"worker-{self._started:03}.log"
         fate = log.with_suffix(".fate")
-        environment = {**self._environment, "SOAK_FATE_FILE": str(fate)}
+        ahead_s = AHEAD_S if slot == SKEWED_SLOT else 0.0
+        environment = {**self._environment, "SOAK_FATE_FILE": str(fate), "SOAK_CLOCK_AHEAD_S": str(ahead_s)}
         process = self._processes.Process(target=_work, args=(environment, log))
         process.start()
         member = Member(slot, process, log, fate)
+        if ahead_s:
+            self.skewed.append(member.name)
         self._journal.note("started", name=member.name, log=log.name)
         return member
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from migrations.upgrade import upgrade
+from tests.frozen import frozen
 from worker.embedded.postgres import _server_user, embedded_postgres
 from worker.embedded.programs import major_version, program, run_options
 
@@ -114,6 +116,32 @@ class Database:
     def start(self) -> None:
         """Start it again and wait until it lets us in."""
         self._control("-l", "server.log", "start")
+
+    def frozen(self) -> AbstractContextManager[None]:
+        """The server answers nothing and closes nothing."""
+        return frozen(self.url)
+
+    def back_up(self) -> None:
+        """Keep a copy of all files, of a server that was stopped in good order; it runs again afterwards."""
+        self.stop("fast")
+        shutil.rmtree(self._backup, ignore_errors=True)
+        self._copy(self._data, self._backup)
+        self.start()
+
+    def restore(self) -> None:
+        """Go back to the copy."""
+        self.stop("fast")
+        shutil.rmtree(self._data)
+        self._copy(self._backup, self._data)
+        self.start()
+
+    @property
+    def _backup(self) -> Path:
+        return self._data.with_suffix(".backup")
+
+    def _copy(self, source: Path, target: Path) -> None:
+        # With its owner, who may not be the one that we are.
+        subprocess.run(["cp", "-a", source, target], check=True)
 
     def _control(self, *arguments: str) -> None:
         options = run_options(_server_user()) | {"cwd": self._data}

@@ -28,9 +28,8 @@ class Revision:
 class Expectation:
     """``outcomes`` of the settled records; ``revisions`` of every interaction in their order; ``poison`` by its place.
 
-    ``unsettled`` are the records that no partition has passed yet, ``ends`` the offsets after the last records.
-    ``missing`` are the numbers of messages that are not in the topic, ``moved`` the places at which the broker has
-    another message than it acknowledged there.
+    ``unsettled`` are the records that no partition has passed yet. ``missing`` are the numbers of messages that are
+    not in the topic, ``moved`` the places at which the broker has another message than it acknowledged there.
     """
 
     outcomes: dict[Place, str] = field(default_factory=dict)
@@ -39,7 +38,6 @@ class Expectation:
     missing: list[int] = field(default_factory=list)
     moved: list[Place] = field(default_factory=list)
     unsettled: list[Place] = field(default_factory=list)
-    ends: dict[int, int] = field(default_factory=dict)
 
 
 def expect(
@@ -59,7 +57,6 @@ def expect(
     for record in records:
         place = (record.partition, record.offset)
         numbers[place] = number_of(record.headers)
-        found.ends[record.partition] = record.offset + 1
         message = sent[numbers[place] or 0]
         if message.kind is Kind.POISON:
             # Also of one that is not settled: its dead letter goes out first.

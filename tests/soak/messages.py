@@ -22,6 +22,8 @@ POISON_EVERY = 100
 POISON = tuple(item for item in BAD_INPUTS if item.is_dead_letter)
 # Words of the texts, none of which may be in a log.
 FRAGMENTS = ("museum of", "opens at", "twelve euros", "penguins", "was amended", "amplifier", "warranty", "Brellow")
+# Numbers of the messages of transactions that are aborted, which nobody may ever read.
+ABORTED_FROM = 1_000_000_000
 # Repeats are of the last so many exchanges: in the same batch, in the next, or long settled.
 RECENT = 300
 
@@ -66,6 +68,12 @@ def messages(seed: int) -> Iterator[Message]:
         if message.kind is not Kind.REPEATED:
             recent.append(message)
         yield message
+
+
+def aborted() -> Iterator[Message]:
+    """Messages for transactions that are aborted, without end: good exchanges, and every tenth is poison."""
+    for number in count(ABORTED_FROM):
+        yield _poison(number) if number % 10 == 0 else _message(number, Kind.FRESH, exchange(number))
 
 
 def _good(number: int, dice: float, earlier: Message | None) -> Message:

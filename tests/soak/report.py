@@ -30,11 +30,18 @@ def blows(tally: Tally, crew: Crew) -> Figures:
         "broker_restarts": tally.count(Blow.BROKER),
         "database_restarts": tally.count(Blow.DATABASE),
         "scalings": tally.count(Blow.SCALE),
+        "growths": tally.count(Blow.GROW),
+        "freezes": tally.count(Blow.FREEZE),
+        "restores": tally.count(Blow.RESTORE),
+        "offsets_settled_again": sum(books.offsets for books in tally.lost_books),
         "restarts": crew.restarts,
         "unexpected_exits": len(crew.unexpected),
         "max_term_exit_s": _longest(tally.term_exits_s),
         "max_second_term_exit_s": _longest(tally.second_term_exits_s),
         "max_takeover_s": _longest(tally.takeovers_s),
+        "max_frozen_exit_s": _longest(tally.frozen_exits_s),
+        "max_thaw_s": _longest(tally.thaws_s),
+        "max_notice_s": _longest(tally.notices_s),
         "stops_fenced": tally.stops_fenced,
     }
 

@@ -8,10 +8,13 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, update
 
+from worker.broker.source import RecordSource
 from worker.ingest.dead_letters import DeadLetters
+from worker.jobs.schedule import utc_now
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import offsets
 from worker.store import settlements as settling
+from worker.store.job_runs import JobRuns
 from worker.store.settlements import Settlements
 from worker.store.tables import partition_offsets
 
@@ -23,6 +26,8 @@ class Sabotage(StrEnum):
     FENCE = "fence"  # a step is taken whoever owns the partition and wherever it stands
     COMMIT_FIRST = "commit-first"  # the offset moves in a transaction of its own, before anything is stored
     SWALLOW = "swallow"  # poison leaves neither a ledger row nor a dead letter
+    STAY = "stay"  # a position stays behind the last record, in front of the end of a transaction
+    OWN_CLOCK = "own-clock"  # what is due goes by the worker's own clock
 
 
 def sabotage(kind: Sabotage) -> None:
@@ -33,6 +38,10 @@ def sabotage(kind: Sabotage) -> None:
         _commit_offsets_first()
     elif kind is Sabotage.SWALLOW:
         _swallow_poison()
+    elif kind is Sabotage.STAY:
+        RecordSource.position = lambda *_: None  # type: ignore[method-assign]  # the point is to replace it
+    elif kind is Sabotage.OWN_CLOCK:
+        JobRuns.now = lambda _: utc_now()  # type: ignore[method-assign]  # as above
 
 
 def _advance_blindly(connection: Connection, advance: Advance, broker_time: datetime | None) -> bool:  # noqa: ARG001 - as the one it replaces

@@ -21,17 +21,28 @@ class Blow(StrEnum):
     BROKER = "broker_restart"
     DATABASE = "database_restart"
     SCALE = "scale"
+    GROW = "grow"
+    FREEZE = "freeze"
+    BACKUP = "backup"
+    RESTORE = "restore"
 
 
 # Where a kill hits: at a random moment, and at each exact point in turn.
 KILLS = ("anywhere", *Point)
 # How a server goes down: in good order, and as in a crash.
 GENTLY, HARD = "gently", "hard"
+# What happens to the workers while the database is frozen: nothing, or one is told to end.
+WAITED_OUT, WITH_TERM = "waited_out", "with_term"
+ADDED_PARTITIONS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One blow. ``how`` is the point of a kill, how a server goes down, or the number of workers to scale to."""
+    """One blow.
+
+    ``how`` is the point of a kill, how a server goes down, what happens while it is frozen, the number of workers to
+    scale to, or that of the partitions that are added.
+    """
 
     blow: Blow
     how: str = ""
@@ -42,7 +53,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How often each blow falls. ``workers`` are the sizes of the crew, the first of which it begins with."""
+    """How often each blow falls. ``workers`` are the sizes of the crew, the first of which it begins with.
+
+    With ``restore`` a backup of the database is made after a third of the blows, and put back after two thirds.
+    """
 
     kills: int
     terms: int
@@ -50,6 +64,9 @@ class Wanted:
     broker_restarts: int
     database_restarts: int
     workers: tuple[int, ...]
+    growths: int = 0
+    freezes: int = 0
+    restore: bool = False
 
 
 def schedule(wanted: Wanted, seed: int) -> list[Step]:
@@ -64,8 +81,13 @@ def schedule(wanted: Wanted, seed: int) -> list[Step]:
         *[Step(Blow.STOP)] * wanted.stops,
         *_each(Blow.BROKER, wanted.broker_restarts, (GENTLY, HARD)),
         *_each(Blow.DATABASE, wanted.database_restarts, (HARD, GENTLY)),
+        *[Step(Blow.GROW, str(ADDED_PARTITIONS))] * wanted.growths,
+        *_each(Blow.FREEZE, wanted.freezes, (WITH_TERM, WAITED_OUT)),
     ]
     random.Random(seed).shuffle(blows)
+    if wanted.restore:
+        third = len(blows) // 3
+        blows = [*blows[:third], Step(Blow.BACKUP), *blows[third : 2 * third], Step(Blow.RESTORE), *blows[2 * third :]]
     return _with_sizes(blows, wanted.workers[1:])
 
 

@@ -1,8 +1,8 @@
 """A worker process of a soak: the service as it is, with a scorer that needs no model, and a fate.
 
-It takes the settings of ``gasp-worker run`` and, from the soak, SOAK_DELAY_S, SOAK_FATE_FILE and SOAK_BREAK. The soak
-forks its workers from a server that has imported this module, because importing torch costs a core ten seconds;
-``python -m tests.soak.worker`` runs one without that.
+It takes the settings of ``gasp-worker run`` and, from the soak, SOAK_DELAY_S, SOAK_FATE_FILE, SOAK_BREAK and
+SOAK_CLOCK_AHEAD_S. The soak forks its workers from a server that has imported this module, because importing torch
+costs a core ten seconds; ``python -m tests.soak.worker`` runs one without that.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
 
+from tests.soak.clock import set_clock_ahead
 from tests.soak.fate import Fate, wrap_parts
 from tests.soak.sabotage import Sabotage, sabotage
 from tests.soak.scorer import SoakScorer
@@ -32,6 +33,9 @@ def main() -> None:
     delay_s = float(os.environ["SOAK_DELAY_S"])
     wrap_parts(Fate(Path(os.environ["SOAK_FATE_FILE"])))
     sabotage(Sabotage(os.environ["SOAK_BREAK"]))
+    ahead_s = float(os.environ["SOAK_CLOCK_AHEAD_S"])
+    if ahead_s:
+        set_clock_ahead(ahead_s)
     stop = stop_on_signals()
     try:
         finished = run_service(settings, set(Role), stop, load=lambda _: SoakScorer(delay_s))
