@@ -17,7 +17,7 @@ from tests.integration.store_examples import FLAG_BELOW, OTHER_IDENTITY, advance
 from worker.commands.review import review
 from worker.errors import Stopped, WorkerError
 from worker.review.usual_day import renew_usual_days, usual_day
-from worker.rules.allowance import Allowance, UsualDay
+from worker.rules.allowance import Allowance, CommonAllowance, UsualDay
 from worker.rules.policy import DEFAULT_POLICY, Objective
 from worker.store.sampling import Traffic
 from worker.store.store import Store, open_store
@@ -68,6 +68,21 @@ def test_what_an_app_issued_on_this_utc_day_counts_by_reason_and_a_pace_is_that_
     assert found == {"shop": Allowance(DEFAULT_POLICY, usual, 3, 1), "desk": Allowance(DEFAULT_POLICY, None, 0, 1)}
     other_id = store.scorers.register(OTHER_IDENTITY)
     assert store.sampling.allowances(other_id, ["shop"]) == {"shop": Allowance(DEFAULT_POLICY, None, 3, 1)}
+
+
+def test_what_apps_without_a_policy_of_their_own_issued_today_counts_together(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    gaps = [0.01, 0.02, 0.9]
+    batch = [
+        selected(scored(number, f"id-{number}", gaps, threshold, app=app), indexes=(0, 2))
+        for number, app in enumerate(("desk", "help", "shop", "old"))
+    ]
+    store.settlements.settle(scorer_id, batch, [advance(0, 4)])
+    rows(database_url, "UPDATE review_tasks SET created_at = created_at - interval '1 day' WHERE app = 'old'")
+    assert store.sampling.common_allowance() == CommonAllowance(DEFAULT_POLICY, 3, 3)
+    store.policies.set(OWN)
+    store.policies.set(OTHERS)
+    assert store.sampling.common_allowance() == CommonAllowance(OTHERS, 2, 2)
 
 
 # --- what a usual day holds ---

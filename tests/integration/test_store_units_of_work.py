@@ -198,6 +198,7 @@ READS = {
     "review_tasks.all",
     "review_tasks.count",
     "sampling.allowances",
+    "sampling.common_allowance",
     "sampling.recent_scores",
     "sampling.traffic",
     "scorers.at_work",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +11,10 @@ import pytest
 
 from tests.unit.test_verdict import DEFAULT
 from worker.review.usual_day import LEAST_SPREAD, usual_day
-from worker.rules.allowance import Allowance, UsualDay
+from worker.rules.allowance import COMMON_BUDGETS, Allowance, CommonAllowance, UsualDay
 from worker.rules.chooser import Chooser
 from worker.rules.policy import DEFAULT_POLICY
-from worker.rules.selection import LEAST_DENSITY, Reason, SamplingBudget, select
+from worker.rules.selection import LEAST_DENSITY, Reason, SamplingBudget, Share, select
 from worker.rules.verdict import judge
 
 POLICY = replace(DEFAULT_POLICY, daily_sentences=10, sampled_share=0.4, reviewers=2)
@@ -43,6 +45,29 @@ def test_each_app_has_its_own_budget_and_an_answer_that_nobody_is_asked_about_ke
     chosen = chooser.chosen("bot", verdict).selection
     assert chosen is not None
     assert [one.reason for one in chosen.sentences] == [Reason.FLAGGED, Reason.SAMPLED]
+
+
+def test_a_flood_of_new_apps_is_asked_about_within_a_budget_that_they_have_together() -> None:
+    apps = [f"app-{number}" for number in range(5_000)]
+    draw = random.Random(3)
+    common = CommonAllowance(POLICY)
+    chooser = Chooser(dict.fromkeys(apps, Allowance(POLICY)), draw.random, common)
+    verdict = judge((-2.0, -1.0, -0.5, 0.31, 0.4), DEFAULT)
+    selections = [chooser.chosen(app, verdict).selection for app in apps]
+    issued = Counter(one.reason for chosen in selections if chosen for one in chosen.sentences)
+    assert issued[Reason.FLAGGED] <= 1.5 * COMMON_BUDGETS * POLICY.flagged_budget
+    assert issued[Reason.SAMPLED] <= 1.5 * COMMON_BUDGETS * POLICY.sampled_budget
+    # An app with a policy of its own has nothing to do with it.
+    own = Chooser({"own": Allowance(replace(POLICY, app="own"))}, lambda: 0.0, CommonAllowance(POLICY, 10_000, 10_000))
+    chosen = own.chosen("own", verdict).selection
+    assert chosen is not None
+    assert chosen.probability == 1.0
+
+
+def test_a_few_apps_on_a_usual_day_have_all_of_their_own_budgets() -> None:
+    assert CommonAllowance(POLICY, 30, 20).within(Allowance(POLICY).budget) == replace(
+        Allowance(POLICY).budget, flagged_share=Share(1.0, 30), sampled_share=Share(1.0, 20)
+    )
 
 
 def test_a_usual_day_is_the_sample_scaled_to_the_traffic_of_a_day() -> None:

@@ -232,7 +232,9 @@ class Ingest:
 
     def _chooser(self, groundings: Mapping[Key, AnswerGrounding | Unscorable]) -> Chooser:
         apps = {app for (app, *_), found in groundings.items() if isinstance(found, AnswerGrounding)}
-        return Chooser(self._sampling.allowances(self._scorer_id, sorted(apps)), self._uniform)
+        allowances = self._sampling.allowances(self._scorer_id, sorted(apps))
+        is_common = any(allowance.policy.app is None for allowance in allowances.values())
+        return Chooser(allowances, self._uniform, self._sampling.common_allowance() if is_common else None)
 
 
 def _characters(exchange: Exchange) -> int:

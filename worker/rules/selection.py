@@ -31,6 +31,8 @@ FIRST_RATE_SAMPLED = 0.05
 # what cannot be asked; ten times the usual traffic spends twice the budget.
 EASING = 3.0
 LEAST_REMAINING = 0.1
+# The same for a budget that many apps have together.
+SHARED_EASING = 10.0
 
 
 class Reason(StrEnum):
@@ -42,11 +44,22 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """What a budget that many apps have together leaves to one: a factor of its rate, and the most at once (None: any).
+
+    At first all of it is left.
+    """
+
+    factor: float = 1.0
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SamplingBudget:
     """What an app's sampling rate follows from. Budgets and issued are sentences of the UTC day; ``spread`` of scores.
 
     ``expected_flagged`` and ``expected_sampled`` are the sums of ``expected_weights`` over a usual day, None before
-    there was one.
+    there was one. The shares are those in a budget that the app has together with others.
     """
 
     flagged_budget: int
@@ -56,6 +69,8 @@ class SamplingBudget:
     sampled_issued: int
     expected_sampled: float | None
     spread: float = 0.5
+    flagged_share: Share = Share()
+    sampled_share: Share = Share()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +97,9 @@ class _Rate:
 
     rate: float
     remaining: float
+
+    def eased(self, factor: float) -> _Rate:
+        return replace(self, remaining=self.remaining * factor)
 
     def probability(self, weight: float) -> float:
         return min(1.0, self.rate * weight) * self.remaining
@@ -135,6 +153,7 @@ class _Chance:
 def _chances(scores: Sequence[float | None], flag_below: float, budget: SamplingBudget) -> list[_Chance | None]:
     flagged = _rate(budget.flagged_budget, budget.flagged_issued, budget.expected_flagged, FIRST_RATE_FLAGGED)
     sampled = _rate(budget.sampled_budget, budget.sampled_issued, budget.expected_sampled, FIRST_RATE_SAMPLED)
+    flagged, sampled = flagged.eased(budget.flagged_share.factor), sampled.eased(budget.sampled_share.factor)
     free = [
         _Chance(
             index,
@@ -146,17 +165,28 @@ def _chances(scores: Sequence[float | None], flag_below: float, budget: Sampling
     ]
     found: list[_Chance | None] = [None] * len(scores)
     for reason, left in (
-        (Reason.FLAGGED, _left(budget.flagged_budget, budget.flagged_issued)),
-        (Reason.SAMPLED, _left(budget.sampled_budget, budget.sampled_issued)),
+        (Reason.FLAGGED, _left(budget.flagged_budget, budget.flagged_issued, budget.flagged_share)),
+        (Reason.SAMPLED, _left(budget.sampled_budget, budget.sampled_issued, budget.sampled_share)),
     ):
         for chance in _within([one for one in free if one.reason is reason], left):
             found[chance.index] = chance
     return found
 
 
-def _left(budget: int, issued: int) -> int:
+def _left(budget: int, issued: int, share: Share) -> int:
     """How many sentences of one answer may be asked about: what is left of the budget, and a little beyond it."""
-    return max(budget - issued, math.ceil(LEAST_REMAINING * budget))
+    own = max(budget - issued, math.ceil(LEAST_REMAINING * budget))
+    return own if share.most is None else min(own, share.most)
+
+
+def share_of(budget: int, issued: int) -> Share:
+    """What a budget leaves to each of those who have it together.
+
+    Harder than the brake of an app's own budget, and without a floor: their number has no bound.
+    """
+    if budget <= 0:
+        return Share(0.0, 0)
+    return Share(min(1.0, math.exp(-SHARED_EASING * (issued / budget - 0.5))), max(1, budget - issued))
 
 
 def _within(chances: list[_Chance], most: int) -> list[_Chance]:

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, Insert
 from sqlalchemy.sql.selectable import LateralFromClause, TableValuedAlias
 
-from worker.rules.allowance import Allowance, UsualDay
+from worker.rules.allowance import Allowance, CommonAllowance, UsualDay
 from worker.rules.policy import DEFAULT_POLICY
 from worker.rules.selection import Reason
 from worker.store.bulk import arrays, insert_from_arrays, unrolled
@@ -75,6 +75,13 @@ class Sampling(Repository):
         return {row.app: _allowance(row) for row in found}
 
     @reads
+    def common_allowance(self, connection: Connection) -> CommonAllowance:
+        """What all apps without a policy of their own may still ask about today (UTC)."""
+        row = connection.execute(_COMMON).one()
+        policy = DEFAULT_POLICY if row.daily_sentences is None else policy_of(None, row._asdict())
+        return CommonAllowance(policy, row.flagged_issued, row.sampled_issued)
+
+    @reads
     def traffic(self, connection: Connection, apps: Sequence[str]) -> tuple[Traffic, ...]:
         """The traffic of the apps under each scorer that has judged answers of theirs of the last TRAFFIC_DAYS.
 
@@ -113,6 +120,19 @@ class Sampling(Repository):
         if rows:
             connection.execute(_set_paces(), arrays(_PACE_COLUMNS, rows))
 
+
+_COMMON = text("""
+SELECT p.*, issued.*
+FROM (
+    SELECT count(*) FILTER (WHERE s.reason = 'flagged') AS flagged_issued,
+        count(*) FILTER (WHERE s.reason = 'sampled') AS sampled_issued
+    FROM review_tasks t
+    JOIN review_sentences s ON s.task_pk = t.id
+    WHERE t.created_at >= date_trunc('day', now(), 'UTC')
+        AND NOT EXISTS (SELECT FROM review_policies own WHERE own.app = t.app)
+) issued
+LEFT JOIN review_policies p ON p.app IS NULL
+""")
 
 # By the time as well, which finds the week in which a sentence lies.
 _RECENT_SCORES = text("""

@@ -72,6 +72,7 @@ review_tasks = Table(
     UniqueConstraint("interaction_pk", "scorer_id"),
 )
 Index(None, review_tasks.c.app, review_tasks.c.created_at)
+Index(None, review_tasks.c.created_at)
 Index(None, review_tasks.c.app, review_tasks.c.interaction_id)
 Index(
     "ix_review_tasks_open",
