@@ -99,7 +99,6 @@ _HOPELESS = {
         "no pg_hba.conf entry",
         "not permitted to log in",
         "permission denied for database",
-        "not currently accepting connections",
         # PgBouncer's words.
         "no such user",
         "no such database",
