@@ -14,6 +14,7 @@ from worker.errors import WorkerError
 from worker.store.database import Database
 from worker.store.engine import open_engine
 from worker.store.errors import StoreNotReady, StoreUnavailable
+from worker.store.faults import translated
 from worker.store.schema import require_usable_schema
 from worker.store.store import Store, open_store
 
@@ -109,6 +110,15 @@ def test_a_store_works_again_after_its_connections_were_cut(store: Store, databa
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gasp-test' AND datname = "
     rows(database_url, cut + "current_database()")
     assert store.server.ping()
+
+
+def test_a_driver_that_has_lost_the_thread_of_a_connection_is_a_server_that_is_away() -> None:
+    lost = psycopg.InternalError("received 2 results from command 'COMMIT'")
+    with (
+        pytest.raises(StoreUnavailable, match=r"received 2 results .* GASP_DATABASE_URL"),
+        translated(make_url("postgresql+psycopg://localhost/none")),
+    ):
+        raise lost
 
 
 def test_a_connection_that_is_cut_in_a_transaction_is_unavailable_and_writes_nothing(

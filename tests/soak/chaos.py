@@ -34,8 +34,9 @@ FENCED_DEADLINE_S = 20.0
 LONGEST_PAUSE_S = 1.0
 LONGEST_OUTAGE_S = 3.0
 MAX_NOTICE_S = 30.0
-# Longer than a session waits before it asks on a second connection, with the time that this takes.
-FREEZE_S = 25.0
+# An idle connection is asked first whether it lives, and given up after 15 s; the one in its place, which PgBouncer
+# gives without the server, after 15 s again.
+FREEZE_S = 40.0
 # Until a worker is told to end.
 LONGEST_FROZEN_S = 15.0
 

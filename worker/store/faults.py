@@ -157,7 +157,8 @@ def _from_driver(cause: psycopg.Error, url: URL) -> StoreError:
 def _without_sqlstate(cause: psycopg.Error, url: URL) -> StoreError:
     """Failures on this side of the wire. Those of connecting name host and reason, which an operator needs."""
     unknown_option = isinstance(cause, psycopg.ProgrammingError) and str(cause).startswith("invalid connection option")
-    if unknown_option or isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
+    # InternalError: the driver has lost the thread, as when PgBouncer says behind a result that the server is gone.
+    if unknown_option or isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError | psycopg.InternalError):
         return _connection_error(without_secrets(" ".join(str(cause).split()), url))
     if isinstance(cause, psycopg.DataError):
         return StoreRejected(f"a value cannot be sent to the database: {type(cause).__name__}")
