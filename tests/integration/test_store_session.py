@@ -9,11 +9,14 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import event, text
 from sqlalchemy.engine import make_url
 
 from tests.frozen import frozen
 from worker.embedded.postgres import embedded_postgres
+from worker.store.engine import open_engine
 from worker.store.errors import StoreUnavailable
+from worker.store.faults import translated
 from worker.store.session import Session, endless, open_session
 from worker.store.store import open_store
 
@@ -67,6 +70,20 @@ def test_when_the_time_for_a_stop_is_up_only_a_server_that_answers_is_heard(serv
             session.execute("SELECT 1")
     with opened(server, lambda: 0.0) as other:
         assert other.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_an_idle_connection_to_a_frozen_server_is_a_fault_and_no_reason_to_wait_for_another(server: str) -> None:
+    engine = open_engine(server, application_name="gasp-test")
+    soon = {"silence_s": 0.3}
+    event.listen(engine, "connect", lambda session, _: setattr(session, "patience", replace(session.patience, **soon)))
+    with engine.connect() as connection:
+        connection.execute(text("SELECT 1"))
+    silence = pytest.raises(StoreUnavailable, match=r"does not answer: .* on another connection")
+    with frozen(server), silence, translated(engine.url):
+        engine.connect()
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT 1")).scalar_one() == 1
+    engine.dispose()
 
 
 def test_the_store_says_that_the_server_is_away(server: str) -> None:

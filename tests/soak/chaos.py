@@ -34,8 +34,7 @@ FENCED_DEADLINE_S = 20.0
 LONGEST_PAUSE_S = 1.0
 LONGEST_OUTAGE_S = 3.0
 MAX_NOTICE_S = 30.0
-# An idle connection is asked first whether it lives, and given up after 15 s; the one in its place, which PgBouncer
-# gives without the server, after 15 s again.
+# Longer than a wait for the server lasts before it is given up, and than a stop may take.
 FREEZE_S = 40.0
 # Until a worker is told to end.
 LONGEST_FROZEN_S = 15.0

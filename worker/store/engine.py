@@ -11,13 +11,13 @@ from typing import Any, cast
 from sqlalchemy import URL, Engine, TextClause, create_engine, event, text
 from sqlalchemy.engine.characteristics import ConnectionCharacteristic
 from sqlalchemy.engine.default import DefaultDialect
-from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
+from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect, ExceptionContext
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from migrations.database_url import engine_url
 from migrations.encoding import require_utf8
 from worker.store.errors import StoreNotReady
-from worker.store.session import endless, open_session
+from worker.store.session import ServerSilent, endless, open_session
 
 _POOL_TIMEOUT_S = 10
 _POOL_SIZE = 4
@@ -70,6 +70,7 @@ def open_engine(url: str, *, application_name: str, left_s: Callable[[], float] 
     dialect = cast("DefaultDialect", engine.dialect)
     dialect.connection_characteristics = dialect.connection_characteristics.union({READ_ONLY: _ReadOnly()})
     require_utf8(engine, StoreNotReady)
+    event.listen(engine, "handle_error", _tell_silence)
     event.listen(engine, "do_connect", lambda _, __, ___, parameters: open_session(parameters, left_s))
     return engine
 
@@ -98,6 +99,15 @@ class _ReadOnly(ConnectionCharacteristic):
 
     def get_characteristic(self, dialect: Dialect, dbapi_conn: DBAPIConnection) -> Any:  # noqa: ANN401, ARG002 - as above
         return dbapi_conn.read_only
+
+
+def _tell_silence(context: ExceptionContext) -> None:
+    """Let a server that is silent when an idle connection is tried be a fault at once.
+
+    SQLAlchemy would take another connection in its place, and wait for that as long again.
+    """
+    if context.is_pre_ping and isinstance(context.original_exception, ServerSilent):
+        context.is_disconnect = False
 
 
 def discard_connections(engine: Engine) -> None:

@@ -47,6 +47,10 @@ class Patience:
     longest_s: float = LONGEST_WAIT_S
 
 
+class ServerSilent(psycopg.OperationalError):
+    """A wait was given up. The connection is closed."""
+
+
 class Session(psycopg.Connection[Any]):
     """A connection of psycopg whose every wait, the one for a COMMIT among them, ends within its ``patience``."""
 
@@ -83,7 +87,7 @@ class Session(psycopg.Connection[Any]):
     def _give_up(self, problem: str) -> None:
         # Else the ROLLBACK, and the closing of the connection, would wait in turn.
         self.pgconn.finish()
-        raise psycopg.OperationalError(f"the server does not answer: {problem}")
+        raise ServerSilent(f"the server does not answer: {problem}")
 
 
 def open_session(parameters: Mapping[str, Any], left_s: Callable[[], float]) -> Session:
