@@ -14,9 +14,6 @@ from gasp_core.text.skips import skip_for
 if TYPE_CHECKING:
     from torch import Tensor
 
-# A drop of less is no reaction: it is within what the precision of the passes moves a sentence.
-MIN_REACTION_NATS = 0.05
-
 
 def assign_tokens(answer: str, sentences: Sequence[Sentence], spans: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Token indices per sentence. A token belongs to the sentence that holds its first non-space character.
@@ -42,7 +39,7 @@ def sentence_grounding(
     log_probabilities: Tensor,
     divergences: Tensor,
 ) -> SentenceGrounding:
-    """Average token scores (variants, A) over one sentence. Means are taken in float64."""
+    """Average token scores (variants, A) over one sentence, in float64. What supports it is for others to say."""
     if skip := skip_for(sentence, tokens, len(plan.answer_ids)):
         return SentenceGrounding(index=index, sentence=sentence, n_tokens=len(tokens), skip_reason=skip)
     means = log_probabilities[:, tokens].double().mean(-1)  # (variants,)
@@ -54,7 +51,6 @@ def sentence_grounding(
     reactions = dict(
         zip(plan.removals, zip((means[0] - means[2:]).tolist(), spread[2:].tolist(), strict=True), strict=True)
     )
-    drops = _chunk_drops(plan, chunks, reactions)
     return SentenceGrounding(
         index=index,
         sentence=sentence,
@@ -62,22 +58,14 @@ def sentence_grounding(
         gap=float(means[0] - means[1]),
         jsd_no_context=min(LN_2, float(spread[1])),
         surprisal=max(0.0, -float(means[0])),
-        drops=drops,
-        supporting_chunk=supporting_chunk(drops),
-        contradicting_chunk=contradicting_chunk(drops),
+        drops=_chunk_drops(plan, chunks, reactions),
     )
 
 
-def supporting_chunk(drops: Sequence[ChunkDrop]) -> int | None:
-    """The chunk whose removal costs the sentence most; the first of equals; None if none reacts."""
-    best = max(drops, key=lambda drop: drop.drop, default=None)
-    return best.chunk if best is not None and best.drop >= MIN_REACTION_NATS else None
-
-
-def contradicting_chunk(drops: Sequence[ChunkDrop]) -> int | None:
-    """The chunk whose removal helps the sentence most; the first of equals; None if none does."""
-    worst = min(drops, key=lambda drop: drop.drop, default=None)
-    return worst.chunk if worst is not None and worst.drop <= -MIN_REACTION_NATS else None
+def removal_drops(plan: Plan, tokens: Sequence[int], log_probabilities: Tensor) -> dict[tuple[int, ...], float]:
+    """What a sentence loses, in nats, by each of the plan's removals; of token scores (variants, A)."""
+    means = log_probabilities[:, tokens].double().mean(-1)  # (variants,)
+    return dict(zip(plan.removals, (means[0] - means[2:]).tolist(), strict=True))
 
 
 _Reactions = Mapping[tuple[int, ...], tuple[float, float]]  # removed groups to drop and divergence

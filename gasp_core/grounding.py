@@ -103,7 +103,10 @@ class SentenceGrounding:
 
     ``gap``, ``jsd_no_context`` and ``surprisal`` are means over the sentence's tokens, in nats; a higher gap means
     more grounded. ``drops`` has an entry per chunk of the sentence's window after leave-one-out and is empty after two
-    passes. ``supporting_chunk`` is the chunk with the largest drop, or None if no chunk reacts.
+    passes. ``supporting_chunks`` are, in order, the chunks that support it: those of one group if it reacts to that,
+    else the fewest without which it loses most of its gap. ``supporting_chunk`` is the one among them with the largest
+    drop, ``supporting_drop`` what the sentence loses without all of them. If none is named, that is the largest drop
+    of a chunk, and ``unlocated`` says whether the gap is far larger: then there is support, but in no few chunks.
     ``contradicting_chunk`` is the one whose removal makes the sentence most likelier, or None if none does: a
     candidate for a contradiction, no more. A context that does not fit the model is read in windows; ``window`` is
     the index of the one that supports the sentence best, from which all its numbers are.
@@ -118,6 +121,9 @@ class SentenceGrounding:
     skip_reason: SentenceSkip | None = None
     drops: tuple[ChunkDrop, ...] = ()
     supporting_chunk: int | None = None
+    supporting_chunks: tuple[int, ...] = ()
+    supporting_drop: float | None = None
+    unlocated: bool = False
     contradicting_chunk: int | None = None
     window: int = 0
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gasp_core.divergence import token_scores
 from gasp_core.errors import ModelUnsupported
-from gasp_core.features import assign_tokens, sentence_grounding
+from gasp_core.features import assign_tokens, removal_drops, sentence_grounding
 from gasp_core.grounding import (
     AnswerGrounding,
     AnswerSkip,
@@ -30,6 +30,8 @@ from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, no_removals, plan_exchange
 from gasp_core.progress import tell_progress
+from gasp_core.support import Drops, Removal
+from gasp_core.support_search import SupportSearch
 from gasp_core.template import PLAIN, PromptTemplate
 from gasp_core.text.chunks import context_chunks
 from gasp_core.text.sentences import split_answer
@@ -102,7 +104,8 @@ class GroundingScorer:
         """Score each answer; the results are in the order of ``exchanges`` and do not depend on each other.
 
         TWO_PASS reads the answer with the whole context and with none. LEAVE_ONE_OUT also reads it without each
-        chunk and fills ``drops`` and ``supporting_chunk``. An answer that cannot be scored has a ``skip_reason``;
+        chunk, fills ``drops`` and says what supports a sentence; where a gap is large and no drop near it, the answer
+        is read without several chunks, too (``SupportSearch``). An answer that cannot be scored has a ``skip_reason``;
         its sentences are listed all the same. Raises ModelOutOfMemory if they are too much for the device together.
         """
         return [answer.grounding for answer in self.score_tokens(exchanges, method)]
@@ -132,15 +135,7 @@ class GroundingScorer:
         chunks = context_chunks(exchange.passages, self._max_chunks)
         if skip := answer_skip(exchange, sentences, chunks):
             return self._skipped(exchange, sentences, chunks, method, skip)
-        plans = plan_exchange(
-            exchange,
-            chunks,
-            model=self._model,
-            template=self._template,
-            limits=self._limits,
-            removals=removals,
-            masked=self._masked,
-        )
+        plans = self._plans(exchange, chunks, removals)
         if not plans:
             return self._skipped(exchange, sentences, chunks, method, AnswerSkip.QUESTION_TOO_LONG)
         # The answer is laid out alike in every window.
@@ -152,6 +147,17 @@ class GroundingScorer:
         if all(skips):
             return _listed(sentences, members, skips, chunks, method, plans[0].truncation, AnswerSkip.NOTHING_TO_SCORE)
         return _Work(exchange, sentences, chunks, plans, members)
+
+    def _plans(self, exchange: Exchange, chunks: tuple[Chunk, ...], removals: Removals) -> tuple[Plan, ...]:
+        return plan_exchange(
+            exchange,
+            chunks,
+            model=self._model,
+            template=self._template,
+            limits=self._limits,
+            removals=removals,
+            masked=self._masked,
+        )
 
     def _run_in_memory(self, work: Sequence[_Work], method: Method) -> list[AnswerTokens]:
         return in_memory(
@@ -171,6 +177,8 @@ class GroundingScorer:
             windows = [self._token_scores(plan, next(states)) for plan in item.plans]
             versions = [_window(item, plan, scores) for plan, scores in zip(item.plans, windows, strict=True)]
             sentences = tuple(_best_window(sentence) for sentence in zip(*versions, strict=True))
+            if method is Method.LEAVE_ONE_OUT:
+                sentences = self._supported(item, sentences)
             # Only non-finite numbers can still leave an answer without a score here.
             scored = any(sentence.gap is not None for sentence in sentences)
             grounding = AnswerGrounding(
@@ -183,6 +191,23 @@ class GroundingScorer:
             )
             results.append(answer_tokens(grounding, item.plans[0].answer_spans, item.members, windows))
         return results
+
+    def _supported(self, item: _Work, sentences: Sequence[SentenceGrounding]) -> tuple[SentenceGrounding, ...]:
+        """The sentences with what supports them; prompts are read for it where leave-one-out does not tell."""
+        windows = [tuple(sorted({item.chunks[chunk].group for chunk in plan.chunks})) for plan in item.plans]
+        search = SupportSearch(sentences, item.chunks, windows)
+        while any(wanted := search.wanted()):
+            self._read_more(item, wanted, search)
+        return search.sentences()
+
+    def _read_more(self, item: _Work, wanted: Sequence[Sequence[Removal]], search: SupportSearch) -> None:
+        """Read the answer under further removals, those that are wanted of each window."""
+        of_window = iter(wanted)
+        plans = self._plans(item.exchange, item.chunks, lambda _groups: tuple(next(of_window)))
+        asked = [(window, plan) for window, plan in enumerate(plans) if plan.removals]
+        states = self._passes.answer_states([plan for _, plan in asked])
+        for (window, plan), found in zip(asked, states, strict=True):
+            search.learn(window, _drops_by_sentence(item, plan, self._token_scores(plan, found)))
 
     def _token_scores(self, plan: Plan, states: Tensor) -> WindowScores:
         self._tell()
@@ -242,6 +267,10 @@ def _window(item: _Work, plan: Plan, scores: WindowScores) -> list[SentenceGroun
         )
         for index, (sentence, tokens) in enumerate(zip(item.sentences, item.members, strict=True))
     ]
+
+
+def _drops_by_sentence(item: _Work, plan: Plan, scores: WindowScores) -> Callable[[int], Drops]:
+    return lambda sentence: removal_drops(plan, item.members[sentence], scores.log_probabilities)
 
 
 def _best_window(versions: Sequence[SentenceGrounding]) -> SentenceGrounding:

@@ -30,7 +30,7 @@ from gasp_core.tokens import AnswerTokens
 from gasp_core.tpa.sources import AnswerSources
 
 # Raised when the files change their form: older ones are then not found.
-FORM = 1
+FORM = 2
 
 _GROUNDING = TypeAdapter(AnswerGrounding)
 _SKIPS = TypeAdapter(tuple[SentenceSkip | None, ...])
@@ -103,7 +103,15 @@ class FeatureCache:
 def two_pass(tokens: AnswerTokens) -> AnswerTokens:
     """The same answer as two passes know it."""
     sentences = tuple(
-        replace(sentence, drops=(), supporting_chunk=None, contradicting_chunk=None)
+        replace(
+            sentence,
+            drops=(),
+            supporting_chunk=None,
+            supporting_chunks=(),
+            supporting_drop=None,
+            unlocated=False,
+            contradicting_chunk=None,
+        )
         for sentence in tokens.grounding.sentences
     )
     return replace(tokens, grounding=replace(tokens.grounding, method=Method.TWO_PASS, sentences=sentences))

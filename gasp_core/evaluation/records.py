@@ -45,6 +45,8 @@ def _record(number: int, detection: Detection, result: SentenceResult) -> dict[s
         "sensitivity": result.sensitivity,
         "flagged": result.flagged,
         "supporting_chunk": result.supporting_chunk,
+        "supporting_chunk_indices": result.supporting_chunk_indices,
+        "support_unlocated": result.support_unlocated,
         "contradicting_chunk": result.contradicting_chunk,
         "skip_reason": result.skip_reason,
         "context_truncated": detection.context_tokens_cut > 0,

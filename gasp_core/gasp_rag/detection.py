@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gasp_core.gasp_rag.sentence_scores import NO_CHUNK
@@ -17,8 +17,10 @@ class SentenceResult:
     ``sensitivity`` is its score by ``detector``: higher means that the sentence leans more on the context. It is in
     nats per token, but for ``fused`` the log-odds of being grounded. ``flagged`` says whether it is below the
     threshold. Both are None for a sentence without a score, whose ``skip_reason`` says why; ``flagged`` is None also if
-    there is no threshold. ``supporting_chunk`` is the text of the chunk that the sentence reacts to most and
-    ``supporting_chunk_index`` its place in the context, None and -1 if it reacts to none or none was left out;
+    there is no threshold. ``supporting_chunk`` is the text of the chunk that supports the sentence and
+    ``supporting_chunk_index`` its place in the context, None and -1 if none is named or none was left out;
+    ``supporting_chunk_indices`` are the places of all chunks that support it in each other's stead, and
+    ``support_unlocated`` says that the context supports it, but no few chunks of it;
     ``contradicting_chunk`` is the one without which the sentence would be likelier, a candidate for a contradiction.
     ``features`` has every feature by name, None where it was not computed, and ``n_tokens``. ``surprisal`` is the mean
     -log p under the whole context, in nats.
@@ -38,6 +40,8 @@ class SentenceResult:
     contradicting_chunk_index: int = NO_CHUNK
     contradicting_chunk: str | None = None
     detector: str | None = None
+    supporting_chunk_indices: list[int] = field(default_factory=list)
+    support_unlocated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, ready for JSON; ``features`` is a dict of its own."""

@@ -206,6 +206,8 @@ def _result(
         contradicting_chunk_index=contradicting_index,
         contradicting_chunk=contradicting,
         detector=rule.detector.name,
+        supporting_chunk_indices=[_chunk(item, chunks, chunk)[0] for chunk in score.supporting_chunks],
+        support_unlocated=score.unlocated,
     )
 
 

@@ -43,8 +43,10 @@ class SentenceScore:
     ``gap`` and the drops are log-likelihood lost, signed; ``jsd_noctx`` and ``max_jsd`` lie in [0, ln 2]. What is
     about chunks needs leave-one-out: ``max_drop``, ``mean_drop``, ``top2_drop``, ``max_jsd``, and ``chunk_drops`` with
     an entry per chunk of the case, None for one that the sentence was not read with. ``attributed_chunk`` is the index
-    of the chunk with the largest drop, or -1 if the sentence reacts to none; ``contradicting_chunk`` that of the one
-    whose removal makes the sentence likelier, or -1. A sentence without features has a ``skip_reason``.
+    of the chunk that supports the sentence, or -1 if none is named; ``supporting_chunks`` are the indices of all that
+    do in each other's stead, and ``unlocated`` says that support is there, but in no few of them.
+    ``contradicting_chunk`` is the index of the one whose removal makes the sentence likelier, or -1. A sentence without
+    features has a ``skip_reason``.
     ``[start, end)`` is its character span in the answer, ``text`` what stands there.
     """
 
@@ -64,6 +66,8 @@ class SentenceScore:
     surprisal: float | None = None
     skip_reason: SentenceSkip | None = None
     contradicting_chunk: int = NO_CHUNK
+    supporting_chunks: tuple[int, ...] = ()
+    unlocated: bool = False
 
     @property
     def features(self) -> dict[str, float | None]:
@@ -190,6 +194,8 @@ def _sentence_score(answer: str, result: SentenceGrounding, n_chunks: int) -> Se
         surprisal=result.surprisal,
         skip_reason=result.skip_reason,
         contradicting_chunk=NO_CHUNK if result.contradicting_chunk is None else result.contradicting_chunk,
+        supporting_chunks=result.supporting_chunks,
+        unlocated=result.unlocated,
     )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from gasp_core.features import contradicting_chunk, supporting_chunk
 from gasp_core.grounding import (
     AnswerGrounding,
     AnswerSkip,
@@ -24,6 +23,7 @@ from gasp_core.grounding import (
     UnitKind,
 )
 from gasp_core.identity import ScorerIdentity
+from gasp_core.support_search import SupportSearch
 from schemas.decoding import Decoded
 from schemas.interaction import Interaction, Passage
 from worker.rules.claims import Claim
@@ -107,24 +107,12 @@ def attributed(scores: Sequence[float | None], drops: Sequence[Sequence[float]])
     """What leave-one-out adds: for each sentence the drop of each chunk."""
     plain = grounding(scores)
     chunks = tuple(Chunk(passage=number, start=0, end=10, group=number) for number in range(len(drops[0])))
-    sentences = []
-    for found, values in zip(plain.sentences, drops, strict=True):
-        drops_of_sentence = tuple(ChunkDrop(number, value, 0.125) for number, value in enumerate(values))
-        sentences.append(
-            SentenceGrounding(
-                index=found.index,
-                sentence=found.sentence,
-                n_tokens=found.n_tokens,
-                gap=found.gap,
-                jsd_no_context=found.jsd_no_context,
-                surprisal=found.surprisal,
-                skip_reason=found.skip_reason,
-                drops=drops_of_sentence,
-                supporting_chunk=supporting_chunk(drops_of_sentence),
-                contradicting_chunk=contradicting_chunk(drops_of_sentence),
-            )
-        )
-    return AnswerGrounding(Method.LEAVE_ONE_OUT, tuple(sentences), chunks, plain.truncation, n_windows=1)
+    read = [
+        replace(found, drops=tuple(ChunkDrop(number, value, 0.125) for number, value in enumerate(values)))
+        for found, values in zip(plain.sentences, drops, strict=True)
+    ]
+    sentences = SupportSearch(read, chunks, [tuple(range(len(chunks)))]).sentences()
+    return AnswerGrounding(Method.LEAVE_ONE_OUT, sentences, chunks, plain.truncation, n_windows=1)
 
 
 def scored(

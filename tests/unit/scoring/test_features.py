@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from gasp_core.features import assign_tokens, sentence_grounding, supporting_chunk
-from gasp_core.grounding import Chunk, ChunkDrop, Sentence, SentenceSkip, Truncation, UnitKind
+from gasp_core.features import assign_tokens, sentence_grounding
+from gasp_core.grounding import Chunk, Sentence, SentenceSkip, Truncation, UnitKind
 from gasp_core.plan import Plan
 from gasp_core.text.skips import skip_for
 
@@ -87,7 +87,6 @@ def test_features_of_a_worked_case() -> None:
     assert result.jsd_no_context == pytest.approx(0.2)
     assert [(drop.chunk, drop.drop) for drop in result.drops] == [(0, 0.5), (1, -0.5), (2, 0.5)]
     assert result.drops[1].jsd == pytest.approx(0.2)
-    assert result.supporting_chunk == 0
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
@@ -104,9 +103,3 @@ def test_a_number_that_is_not_finite_becomes_a_reason(bad: float) -> None:
         divergences=torch.zeros(2, 4),
     )
     assert (result.gap, result.skip_reason) == (None, SentenceSkip.NOT_FINITE)
-
-
-def test_no_chunk_supports_a_sentence_that_reacts_to_none() -> None:
-    assert supporting_chunk([ChunkDrop(0, 0.01, 0.0), ChunkDrop(1, -0.4, 0.1)]) is None
-    assert supporting_chunk([ChunkDrop(0, 0.01, 0.0), ChunkDrop(1, 0.4, 0.1)]) == 1
-    assert supporting_chunk([]) is None

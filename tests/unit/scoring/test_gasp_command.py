@@ -118,7 +118,7 @@ def test_a_row_has_the_columns_of_gasp_rag_and_ours(rows_file: Path, tiny_folder
     theirs = ["item_id", "sent_index", "sentence", "sensitivity", "flagged", "supporting_chunk", "label"]
     features = ["gap", "jsd_noctx", "max_drop", "mean_drop", "top2_drop", "max_jsd", "n_tokens"]
     ours = ["start", "end", "skip_reason", "context_truncated", "answer_truncated", "n_tokens", "surprisal"]
-    ours += ["contradicting_chunk", "detector"]
+    ours += ["contradicting_chunk", "detector", "supporting_chunk_indices", "support_unlocated"]
     assert set(record) == {*theirs, *(f"feat_{name}" for name in features), *ours}
 
 

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from gasp_core.errors import ModelUnsupported
-from gasp_core.features import contradicting_chunk, supporting_chunk
-from gasp_core.grounding import AnswerGrounding, AnswerSkip, ChunkDrop, Exchange, Method, Passage, SentenceSkip
+from gasp_core.grounding import AnswerGrounding, AnswerSkip, Exchange, Method, Passage, SentenceSkip
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, plan_exchange
@@ -269,9 +268,3 @@ def test_masking_is_refused_where_it_cannot_be_done(tiny_model_of: Callable[[str
         GroundingScorer(tiny_model_of("llama"), template=GASP_RAG, masked=True)
     with pytest.raises(ModelUnsupported, match="shares no prefixes"):
         GroundingScorer(tiny_model_of("gemma2"), masked=True)
-
-
-def test_a_chunk_that_speaks_against_a_sentence_is_a_candidate_for_a_contradiction() -> None:
-    drops = [ChunkDrop(0, 0.02, 0.0), ChunkDrop(1, -0.4, 0.1), ChunkDrop(2, -0.5, 0.1), ChunkDrop(3, 0.3, 0.1)]
-    assert (contradicting_chunk(drops), supporting_chunk(drops)) == (2, 3)
-    assert contradicting_chunk([ChunkDrop(0, -0.01, 0.0)]) is None
