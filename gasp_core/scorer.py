@@ -31,7 +31,7 @@ from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, no_removals, plan_exchange
 from gasp_core.progress import tell_progress
 from gasp_core.support import Drops, Removal
-from gasp_core.support_search import SupportSearch
+from gasp_core.support_search import SupportSearch, with_rest_together
 from gasp_core.template import PLAIN, PromptTemplate
 from gasp_core.text.chunks import context_chunks
 from gasp_core.text.sentences import split_answer
@@ -133,6 +133,8 @@ class GroundingScorer:
         self._tell()
         sentences = split_answer(exchange.answer)
         chunks = context_chunks(exchange.passages, self._max_chunks)
+        if method is Method.LEAVE_ONE_OUT:
+            chunks = with_rest_together(chunks)
         if skip := answer_skip(exchange, sentences, chunks):
             return self._skipped(exchange, sentences, chunks, method, skip)
         plans = self._plans(exchange, chunks, removals)

@@ -9,15 +9,24 @@ from dataclasses import replace
 from gasp_core.grounding import Chunk, ChunkDrop, SentenceGrounding
 from gasp_core.support import Drops, Removal, Support, contradicting_chunk, missing_removals, support_of
 
+# Retrievers give the best first, and each group that is removed by itself costs a prompt: what comes behind so many
+# groups is removed together. Then the work on an answer has a bound, whatever the number of its passages.
+MOST_GROUPS = 64
 # How many prompts more a window may cost for each of its groups of chunks: one with that group alone, which is short,
 # and two without several. Neighbours among overlapping chunks are one pair for each, and halving seldom takes more.
 MOST_PER_GROUP = 3
 
 
+def with_rest_together(chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    """The chunks with those behind the first 64 groups in one group, the last, which is removed as a whole."""
+    return tuple(replace(chunk, group=min(chunk.group, MOST_GROUPS)) for chunk in chunks)
+
+
 class SupportSearch:
     """Asks, window by window, for the drops that are missing, as long as there are some and the bound allows it.
 
-    ``windows`` are the groups of chunks of each window, in order; a sentence is looked at in its own.
+    ``windows`` are the groups of chunks of each window, in order; a sentence is looked at in its own. Of the chunks
+    that are removed together for their number none is named.
     """
 
     def __init__(
@@ -60,6 +69,8 @@ class SupportSearch:
         return {self._windows[one.window]: one.gap or 0.0} | own
 
     def _with(self, one: SentenceGrounding, support: Support) -> SentenceGrounding:
+        if MOST_GROUPS in support.groups:
+            support = Support((), support.drop, unlocated=True)
         members = [drop for drop in one.drops if self._chunks[drop.chunk].group in support.groups]
         supporting = tuple(drop.chunk for drop in members)
         return replace(

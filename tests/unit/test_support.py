@@ -9,7 +9,7 @@ import pytest
 
 from gasp_core.grounding import Chunk, ChunkDrop, Sentence, SentenceGrounding, UnitKind
 from gasp_core.support import LARGE_GAP_NATS, Drops, Removal, Support, contradicting_chunk, missing_removals, support_of
-from gasp_core.support_search import MOST_PER_GROUP, SupportSearch
+from gasp_core.support_search import MOST_GROUPS, MOST_PER_GROUP, SupportSearch, with_rest_together
 
 GAP = 1.9
 
@@ -113,6 +113,16 @@ def test_the_member_with_the_largest_drop_stands_for_the_others() -> None:
 
 def drops_by_sentence(given: Sequence[Sequence[float]], removals: Sequence[Removal], at: int) -> Drops:
     return {removal: drop_of(removal, given[at]) for removal in removals}
+
+
+def test_what_lies_behind_the_first_groups_is_one_group_of_which_none_is_named() -> None:
+    chunks = with_rest_together([Chunk(passage, 0, 9, passage) for passage in range(MOST_GROUPS + 9)])
+    groups = tuple(range(MOST_GROUPS + 1))
+    assert [chunk.group for chunk in chunks] == [*groups, *[MOST_GROUPS] * 8]
+    drops = [GAP if chunk.group == MOST_GROUPS else 0.0 for chunk in chunks]
+    (found,) = SupportSearch([sentence(0, drops)], chunks, [groups]).sentences()
+    assert (found.supporting_chunk, found.supporting_chunks) == (None, ())
+    assert (found.supporting_drop, found.unlocated) == (GAP, True)
 
 
 @pytest.mark.parametrize("n_sentences", [1, 30, 1_000])

@@ -15,6 +15,7 @@ from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits, Plan, Removals, each_group, plan_exchange
 from gasp_core.scorer import GroundingScorer
+from gasp_core.support_search import MOST_GROUPS, MOST_PER_GROUP
 from gasp_core.template import GASP_RAG, PLAIN, PromptTemplate
 from gasp_core.text.chunks import context_chunks
 from tests.models import WINDOW_TOKENS
@@ -126,6 +127,26 @@ def test_identical_passages_are_removed_together(tiny_model: LanguageModel) -> N
     assert len(drops) == 4
     assert drops[0].drop == drops[3].drop
     assert drops[0].drop != drops[1].drop
+
+
+def test_the_prompts_of_leave_one_out_are_bounded_whatever_the_number_of_passages(tiny_model: LanguageModel) -> None:
+    passages = tuple(Passage(f"p{number}", f"Room {number} has {number * 7} chairs.") for number in range(300))
+    exchange = Exchange("Which room has seven chairs?", passages, "Room 1 has 7 chairs.")
+    read: list[int] = []
+    plain = choose_passes(tiny_model).passes
+
+    class Counting:
+        can_hide, forget = plain.can_hide, plain.forget
+
+        def answer_states(self, plans: Sequence[Plan]) -> list[torch.Tensor]:
+            read.append(sum(len(plan.removals) for plan in plans))
+            return plain.answer_states(plans)
+
+    (found,) = GroundingScorer(tiny_model, passes=Counting()).score([exchange], Method.LEAVE_ONE_OUT)
+    assert found.n_windows > 1
+    assert read[0] <= MOST_GROUPS + found.n_windows
+    assert sum(read) <= (1 + MOST_PER_GROUP) * (MOST_GROUPS + found.n_windows)
+    assert {chunk.group for chunk in found.chunks} == set(range(MOST_GROUPS + 1))
 
 
 def test_every_unit_of_an_answer_is_listed_once_and_the_units_tile_it(tiny_model: LanguageModel) -> None:
