@@ -70,8 +70,11 @@ def main(
     typer.echo(f"seed {plan.seed}: {' '.join(map(str, soak.steps)) or 'no blows'}")
     try:
         soak.run()
-    except (KafkaCannotRun, PgBouncerCannotRun) as error:
-        typer.echo(f"it cannot run here: {error}", err=True)
+    except KafkaCannotRun as error:
+        typer.echo(f"Apache Kafka cannot run here: {error}", err=True)
+        raise typer.Exit(3) from None
+    except PgBouncerCannotRun as error:
+        typer.echo(f"PgBouncer cannot run here: {error}; --no-pgbouncer goes without it", err=True)
         raise typer.Exit(3) from None
     report.write(soak.figures, soak.findings.wrong, output)
     report.show(soak.figures, soak.findings.wrong, [directory, directory / "events.jsonl"])
