@@ -59,8 +59,8 @@ GRANT SELECT, INSERT ON calibration_runs, threshold_activations TO gasp_worker;
 GRANT SELECT, INSERT, DELETE, UPDATE (is_current, newest_delivery) ON interactions TO gasp_worker;
 GRANT SELECT, INSERT ON passages TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (method, attributed_at) ON verdicts TO gasp_worker;
-GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_drop, contradicting_chunk,
-    contradicting_passage, contradicting_drop) ON sentences TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_passages, supporting_drop,
+    support_unlocated, contradicting_chunk, contradicting_passage, contradicting_drop) ON sentences TO gasp_worker;
 GRANT INSERT ON chunk_attributions TO gasp_worker;
 GRANT SELECT, INSERT, DELETE ON ledger, offset_gaps TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE ON partition_offsets, review_paces, outbox, second_opinions TO gasp_worker;

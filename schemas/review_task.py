@@ -79,6 +79,13 @@ class TaskSentence(BaseModel):
     skip_reason: str | None = Field(None, description="Why it has no score.")
     supporting_passage_position: int | None = Field(None, ge=0)
     supporting_passage_id: str | None = None
+    supporting_passage_positions: tuple[int, ...] = Field(
+        (), description="All passages that support it in each other's stead, that one among them."
+    )
+    support_unlocated: bool = Field(
+        default=False,
+        description="Whether the passages support it, but no few of them account for that; none is named then.",
+    )
     attribution: Attribution = Field(description="What is known of the supporting passage.")
 
 

@@ -30,6 +30,7 @@ FIELDS = {
     "flagged",
     "skip_reason",
     "supporting_passage_id",
+    "supporting_passage_ids",
     "supporting_drop",
     "attribution",
     "threshold_version",
@@ -76,6 +77,6 @@ def check_answer(answer: str, sentences: list[dict[str, Any]], passages: set[str
         assert (row["score"] is None) == (row["gap"] is None) == (row["skip_reason"] is not None)
         assert row["threshold_version"] == "*/1"
         if flagged and row["gap"] is not None:
-            assert row["attribution"] in {"supported", "none_reacts"}
+            assert row["attribution"] in {"supported", "unlocated", "none_reacts"}
             assert (row["supporting_passage_id"] in passages) == (row["attribution"] == "supported")
             assert row["supporting_drop"] is not None

@@ -105,6 +105,7 @@ def test_a_task_is_told_once_with_all_that_a_reviewer_needs(store: Store, databa
         Attribution.NONE_REACTS,
     ]
     assert (task.sentences[1].supporting_passage_position, task.sentences[1].supporting_passage_id) == (1, "p1")
+    assert [one.supporting_passage_positions for one in task.sentences] == [(0,), (1,), (), ()]
 
 
 @pytest.mark.parametrize(("step", "outcomes"), [("note_sending", (3, 0)), ("send", (3, 0)), ("finish", (0, 3))])

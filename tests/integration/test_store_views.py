@@ -82,6 +82,48 @@ def test_the_state_of_attribution_is_said_for_each_sentence(store: Store) -> Non
     assert (supported.contradicting_passage_id, supported.contradicting_drop) == (None, None)
 
 
+def test_passages_that_stand_in_for_each_other_are_all_shown_and_counted(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    scores = [-1.9, -1.9, 0.01]
+    # The example turns gaps round: these are two of 1.9, which no single one of the drops explains, and one of nothing.
+    for offset, (name, drops, passages) in enumerate(
+        (("two", [[0.02, 0.08], [0.1, 1.5], [0.0, 0.0]], 2), ("four", [[0.08, 0.1, 0.0, 0.2]] * 2 + [[0.0] * 4], 4))
+    ):
+        batch = [scored(offset, name, scores, threshold, passages=passages)]
+        store.settlements.settle(scorer_id, batch, [advance(offset, offset + 1)])
+        job = store.attribution_jobs.claim("w", scorer_id, 60, 3)
+        assert job
+        assert store.attribution_jobs.finish(job, attributed(scores, drops))
+    both, one, none = _sentences(store, "two")
+    assert (both.attribution, both.supporting_passage_id, both.supporting_drop) == ("supported", "p1", 1.9)
+    assert (both.supporting_passage_ids, both.supporting_passage_positions) == (["p0", "p1"], [0, 1])
+    assert (one.supporting_passage_ids, one.supporting_drop) == (["p1"], 1.5)
+    assert (none.attribution, none.supporting_passage_ids, none.supporting_passage_positions) == ("none_reacts", [], [])
+    spread = _sentences(store, "four")[0]
+    assert (spread.attribution, spread.supporting_passage_id, spread.supporting_passage_ids) == ("unlocated", None, [])
+    assert spread.supporting_drop == 0.2
+    used = "SELECT passage_id, sentences_supported FROM v_chunk_usage WHERE answers = 2 ORDER BY 1"
+    assert [tuple(row.values()) for row in rows(database_url, used)] == [("p0", 1), ("p1", 2)]
+    shown = (
+        "SELECT supporting_passage_ids FROM v_flagged_sentences WHERE interaction_id = 'two' ORDER BY sentence_index"
+    )
+    assert [row["supporting_passage_ids"] for row in rows(database_url, shown)] == [["p0", "p1"], ["p1"], []]
+
+
+def test_of_an_answer_that_an_older_worker_attributed_the_one_passage_is_shown(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    store.settlements.settle(scorer_id, [scored(0, "a", [0.01, 0.02], threshold)], [advance(0, 1)])
+    job = store.attribution_jobs.claim("w", scorer_id, 60, 3)
+    assert job
+    store.attribution_jobs.finish(job, attributed([0.01, 0.02], [[0.4, 0.2], [0.0, 0.0]]))
+    rows(database_url, "UPDATE sentences SET supporting_passages = NULL, support_unlocated = NULL RETURNING 1")
+    found = _sentences(store, "a")
+    assert [(row.attribution, row.supporting_passage_ids) for row in found] == [
+        ("supported", ["p0"]),
+        ("none_reacts", []),
+    ]
+
+
 def test_the_views_show_one_verdict_of_an_answer_and_v_verdicts_all(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     other_id, other = prepared(store, OTHER_IDENTITY)

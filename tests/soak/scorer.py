@@ -84,6 +84,7 @@ def _scored(index: int, sentence: Sentence, answer: str, chunks: Sequence[Chunk]
         for position in range(len(chunks))
     )
     best = max(drops, key=lambda drop: drop.drop, default=None)
+    supporting = best.chunk if best and best.drop >= LEAST_REACTION_NATS else None
     worst = min(drops, key=lambda drop: drop.drop, default=None)
     return SentenceGrounding(
         index=index,
@@ -93,7 +94,9 @@ def _scored(index: int, sentence: Sentence, answer: str, chunks: Sequence[Chunk]
         jsd_no_context=fraction("jsd", text) / 2,
         surprisal=fraction("surprisal", text),
         drops=drops,
-        supporting_chunk=best.chunk if best and best.drop >= LEAST_REACTION_NATS else None,
+        supporting_chunk=supporting,
+        supporting_chunks=() if supporting is None else (supporting,),
+        supporting_drop=best.drop if best else None,
         contradicting_chunk=worst.chunk if worst and worst.drop <= -LEAST_REACTION_NATS else None,
     )
 

@@ -64,6 +64,7 @@ def review_task(*, passage_chars: int = 20, passages: int = 2, answer: str = ANS
                 flagged=False,
                 supporting_passage_position=1,
                 supporting_passage_id="p1",
+                supporting_passage_positions=(1,),
                 attribution=Attribution.SUPPORTED,
             ),
             TaskSentence(

@@ -67,7 +67,9 @@ def _support(row: SentenceRow) -> str:
     drop = "" if row.supporting_drop is None else f" ({row.supporting_drop:.2f})"
     match row.attribution:
         case "supported":
-            return f"{row.supporting_passage_id}{drop}"
+            return f"{' or '.join(row.supporting_passage_ids)}{drop}"
+        case "unlocated":
+            return f"many passages together{drop}"
         case "none_reacts":
             return f"no passage reacts{drop}"
         case "not_wanted":
@@ -108,6 +110,7 @@ def _record(row: SentenceRow) -> dict[str, object]:
         "flagged": row.flagged,
         "skip_reason": row.skip_reason,
         "supporting_passage_id": row.supporting_passage_id,
+        "supporting_passage_ids": row.supporting_passage_ids,
         "supporting_drop": row.supporting_drop,
         "attribution": row.attribution,
         "threshold_version": row.threshold_version,

@@ -239,16 +239,17 @@ def _sentence(one: Lowest) -> str:
     likely = "" if one.unsupported_probability is None else f" · {_share(one.unsupported_probability)} unsupported"
     score = f"score\N{NO-BREAK SPACE}{one.score:.2f}{likely}"
     place = f"{one.interaction_id}, sentence {one.sentence_index + 1} · {_time(one.time)} · {score}"
-    passage = (
-        "No passage supports it."
-        if one.supporting_passage_text is None
-        else f"Rests on {one.supporting_passage_id}: {_shortened(one.supporting_passage_text)}"
-    )
     return (
         f'<li><blockquote>{escape(_shortened(one.text))}</blockquote><p class="meta">{escape(place)}</p>'
-        f"<details><summary>Question and passage</summary>{escape(_shortened(one.question))}\n{escape(passage)}"
+        f"<details><summary>Question and passage</summary>{escape(_shortened(one.question))}\n{escape(_support(one))}"
         "</details></li>"
     )
+
+
+def _support(one: Lowest) -> str:
+    if one.supporting_passage_text is None:
+        return "It rests on many passages together." if one.attribution == "unlocated" else "No passage supports it."
+    return f"Rests on {' or '.join(one.supporting_passage_ids)}: {_shortened(one.supporting_passage_text)}"
 
 
 def _shortened(text: str) -> str:

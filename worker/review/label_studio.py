@@ -81,6 +81,8 @@ def _sentence(sentence: TaskSentence) -> dict[str, Any]:
             "flagged",
             "supporting_passage_position",
             "supporting_passage_id",
+            "supporting_passage_positions",
+            "support_unlocated",
             "attribution",
         },
     )

@@ -13,7 +13,20 @@ from typing import Any, cast
 
 import psycopg
 from psycopg.sql import SQL, Composed, Identifier
-from sqlalchemy import Column, ColumnElement, Connection, Table, Text, bindparam, case, column, func, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Table,
+    Text,
+    Update,
+    bindparam,
+    case,
+    column,
+    func,
+    select,
+    update,
+)
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, Insert, insert
 from sqlalchemy.sql.selectable import TableValuedAlias
@@ -55,6 +68,16 @@ def insert_from_arrays(table: Table, names: Sequence[str]) -> Insert:
     source = unrolled(**{name: _carrier(table.c[name]) for name in names})
     values = [_unpacked(table.c[name], source.c[name], source) for name in names]
     return insert(table).from_select(list(names), select(*values))
+
+
+def update_from_arrays(table: Table, keys: Sequence[str], names: Sequence[str]) -> Update:
+    """An UPDATE of the named columns from arrays, of the rows that have these keys. Keep it, as with an INSERT."""
+    source = unrolled(**{name: _carrier(table.c[name]) for name in (*keys, *names)})
+    return (
+        update(table)
+        .where(*(table.c[name] == source.c[name] for name in keys))
+        .values({name: _unpacked(table.c[name], source.c[name], source) for name in names})
+    )
 
 
 def insert_rows(connection: Connection, table: Table, names: Sequence[str], rows: Sequence[Values]) -> None:

@@ -63,6 +63,8 @@ _LOWEST = (
     "question",
     "supporting_passage_id",
     "supporting_passage_text",
+    "supporting_passage_ids",
+    "attribution",
 )
 _history = _view("v_threshold_history", *_CHANGE, "app", "scorer_id")
 _runs = _view("v_calibration_runs", *_RUN, "app", "scorer_id")

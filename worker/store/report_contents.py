@@ -78,6 +78,8 @@ class Lowest:
     question: str
     supporting_passage_id: str | None
     supporting_passage_text: str | None
+    supporting_passage_ids: list[str]
+    attribution: str
 
 
 @dataclass(frozen=True, slots=True)

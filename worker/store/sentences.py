@@ -18,7 +18,8 @@ class SentenceRow:
     """A sentence of a current answer under one scorer identity.
 
     ``text`` is the stored answer's ``[start_char, end_char)``; the features are nats per token, None with a
-    ``skip_reason``. ``attribution`` is supported, none_reacts, waiting, failed or not_wanted.
+    ``skip_reason``. ``attribution`` is supported, unlocated, none_reacts, waiting, failed or not_wanted.
+    ``supporting_passage_ids`` are all passages that stand in for each other, at ``supporting_passage_positions``.
     """
 
     time: datetime
@@ -50,6 +51,8 @@ class SentenceRow:
     scorer: str
     scorer_id: int
     interaction_pk: int
+    supporting_passage_positions: list[int]
+    supporting_passage_ids: list[str]
 
 
 _COLUMNS = tuple(field.name for field in fields(SentenceRow))

@@ -185,12 +185,21 @@ def _sentence(head: Row[Any], row: Row[Any], asked: Row[Any] | None, ids: Mappin
         skip_reason=row.skip_reason,
         supporting_passage_position=row.supporting_passage,
         supporting_passage_id=ids.get(row.supporting_passage),
+        supporting_passage_positions=_supporting(row),
+        support_unlocated=row.support_unlocated is True,
         attribution=_attribution(head, row),
     )
 
 
+def _supporting(row: Row[Any]) -> tuple[int, ...]:
+    """As the view v_sentences has it: workers of release 0.1.0 name one passage."""
+    if row.supporting_passages is not None:
+        return tuple(row.supporting_passages)
+    return () if row.supporting_passage is None else (row.supporting_passage,)
+
+
 def _attribution(head: Row[Any], row: Row[Any]) -> Attribution:
-    """The word as the view v_sentences has it."""
+    """The word as the view v_sentences has it, but for unlocated, which the contract does not know."""
     if row.supporting_chunk is not None:
         return Attribution.SUPPORTED
     if row.gap is None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any
 
-from sqlalchemy import BigInteger, Connection, DateTime, Double, Integer, Update, func, update
+from sqlalchemy import Connection, Update, func, update
 from sqlalchemy.sql.dml import ReturningInsert
-from sqlalchemy.types import TypeEngine
 
 from gasp_core.grounding import AnswerGrounding, Method, SentenceGrounding
-from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
+from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, update_from_arrays
 from worker.store.errors import StoreRejected
 from worker.store.revisions import Judged
 from worker.store.tables import attribution_jobs, chunk_attributions, sentences, verdicts
@@ -62,20 +60,17 @@ _CHUNK_COLUMNS = (
     "scored_at",
 )
 # The time finds the week in which a sentence lies.
-_KEY_TYPES: dict[str, TypeEngine[Any]] = {
-    "verdict_id": BigInteger(),
-    "sentence_index": Integer(),
-    "scored_at": DateTime(timezone=True),
-}
-_SUPPORT_TYPES: dict[str, TypeEngine[Any]] = {
-    "supporting_chunk": Integer(),
-    "supporting_passage": Integer(),
-    "supporting_drop": Double(),
-    "contradicting_chunk": Integer(),
-    "contradicting_passage": Integer(),
-    "contradicting_drop": Double(),
-}
-_SUPPORT_COLUMNS = (*_KEY_TYPES, *_SUPPORT_TYPES)
+_SENTENCE_KEYS = ("verdict_id", "sentence_index", "scored_at")
+_SUPPORT_COLUMNS = (
+    "supporting_chunk",
+    "supporting_passage",
+    "supporting_passages",
+    "supporting_drop",
+    "support_unlocated",
+    "contradicting_chunk",
+    "contradicting_passage",
+    "contradicting_drop",
+)
 
 
 def write_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, Judged]) -> None:
@@ -188,7 +183,7 @@ def _chunk_values(verdict_id: int, scored_at: datetime, grounding: AnswerGroundi
 
 
 def _support_values(verdict_id: int, scored_at: datetime, grounding: AnswerGrounding) -> list[Values]:
-    """In the order of _SUPPORT_COLUMNS. The largest drop is kept as well where no chunk reacts."""
+    """In the order of _SENTENCE_KEYS and _SUPPORT_COLUMNS. The largest drop is kept as well where no chunk reacts."""
     return [
         (verdict_id, sentence.index, scored_at, *_support(sentence, grounding))
         for sentence in grounding.sentences
@@ -197,13 +192,15 @@ def _support_values(verdict_id: int, scored_at: datetime, grounding: AnswerGroun
 
 
 def _support(sentence: SentenceGrounding, grounding: AnswerGrounding) -> Values:
-    """What speaks for the sentence and against it: chunk, passage and drop of each."""
+    """What speaks for the sentence and against it, in the order of _SUPPORT_COLUMNS."""
     drops = {drop.chunk: drop.drop for drop in sentence.drops}
     supporting, contradicting = sentence.supporting_chunk, sentence.contradicting_chunk
     return (
         supporting,
         None if supporting is None else grounding.chunks[supporting].passage,
-        max(drops.values()),
+        sorted({grounding.chunks[chunk].passage for chunk in sentence.supporting_chunks}),
+        sentence.supporting_drop,
+        sentence.unlocated,
         contradicting,
         None if contradicting is None else grounding.chunks[contradicting].passage,
         None if contradicting is None else drops[contradicting],
@@ -212,16 +209,14 @@ def _support(sentence: SentenceGrounding, grounding: AnswerGrounding) -> Values:
 
 def _update_support(connection: Connection, rows: list[Values]) -> None:
     statement = _support_from_arrays()
-    updated = sum(connection.execute(statement, arrays(_SUPPORT_COLUMNS, part)).rowcount for part in parts(rows))
+    updated = sum(
+        connection.execute(statement, arrays((*_SENTENCE_KEYS, *_SUPPORT_COLUMNS), part)).rowcount
+        for part in parts(rows)
+    )
     if updated != len(rows):
         raise StoreRejected(f"{len(rows) - updated} attributed sentences are not the verdict's: it was cut otherwise")
 
 
 @cache
 def _support_from_arrays() -> Update:
-    source = unrolled(**_KEY_TYPES, **_SUPPORT_TYPES)
-    return (
-        update(sentences)
-        .where(*(sentences.c[name] == source.c[name] for name in _KEY_TYPES))
-        .values({name: source.c[name] for name in _SUPPORT_TYPES})
-    )
+    return update_from_arrays(sentences, _SENTENCE_KEYS, _SUPPORT_COLUMNS)

@@ -18,7 +18,9 @@ CROSS JOIN LATERAL (
     FROM verdicts v
     JOIN passages p ON p.interaction_pk = v.interaction_pk AND p.stored_at = i.stored_at
     CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE s.supporting_passage = p.position) AS supported,
+        SELECT count(*) FILTER (
+                WHERE s.supporting_passage = p.position OR p.position = ANY (s.supporting_passages)
+            ) AS supported,
             count(*) FILTER (WHERE s.contradicting_passage = p.position) AS contradicted
         FROM sentences s WHERE s.verdict_id = v.id AND s.scored_at = v.scored_at
     ) AS found

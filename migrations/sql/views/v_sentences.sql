@@ -37,6 +37,7 @@ SELECT
     CASE
         WHEN s.supporting_chunk IS NOT NULL THEN 'supported'
         WHEN s.gap IS NULL THEN 'not_wanted'
+        WHEN s.support_unlocated THEN 'unlocated'
         WHEN s.attributed_at IS NOT NULL THEN 'none_reacts'
         ELSE coalesce((
             SELECT CASE j.state WHEN 'failed' THEN 'failed' ELSE 'waiting' END
@@ -46,7 +47,15 @@ SELECT
     coalesce(t.app, '*') || '/' || t.version AS threshold_version,
     c.label AS scorer,
     s.scorer_id,
-    i.id AS interaction_pk
+    i.id AS interaction_pk,
+    -- All that stand in for each other. Workers of release 0.1.0 name one.
+    coalesce(s.supporting_passages, array_remove(ARRAY[s.supporting_passage], NULL)) AS supporting_passage_positions,
+    CASE WHEN s.supporting_passage IS NULL THEN '{}' ELSE ARRAY(
+        SELECT p.passage_id FROM passages p
+        WHERE p.interaction_pk = i.id AND p.stored_at = i.stored_at
+            AND p.position = ANY (coalesce(s.supporting_passages, ARRAY[s.supporting_passage]))
+        ORDER BY p.position
+    ) END AS supporting_passage_ids
 FROM interactions i
 CROSS JOIN LATERAL (
     SELECT v.scorer_id, v.threshold_id, v.attributed_at, found.*

@@ -138,6 +138,8 @@ sentences = Table(
     Column("contradicting_passage", Integer),
     Column("contradicting_drop", Double),
     Column("unsupported_probability", Double),
+    Column("supporting_passages", ARRAY(Integer)),
+    Column("support_unlocated", Boolean),
     # The verdict's own; the table is partitioned by it, and so is the next.
     Column("scored_at", TIME, server_default=func.now()),
     PrimaryKeyConstraint("verdict_id", "sentence_index", "scored_at"),
