@@ -130,3 +130,9 @@ def test_limits_are_no_matter_to_the_coefficients_and_another_identity(packaged:
     assert usual.score([EXCHANGE])[0].sentences[0].gap != pytest.approx(
         tight.score([EXCHANGE])[0].sentences[0].gap, abs=0.1
     )
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_the_packaged_model_is_read_in_16_bits_as_well(dtype: str) -> None:
+    narrow = load_model(resolve_model(PACKAGED_MODEL), device="cpu", dtype=dtype)
+    assert gap(GroundingScorer(narrow), WARRANTY.format(""), RETURNS) > 0
