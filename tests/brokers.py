@@ -83,7 +83,7 @@ class Broker:
                 return b"\xff\xfe"
 
         producer = KafkaProducer(
-            bootstrap_servers=self.bootstrap, linger_ms=2_000, batch_size=900_000, compression_type=compression
+            bootstrap_servers=self.bootstrap, linger_ms=60_000, batch_size=900_000, compression_type=compression
         )
         for _ in range(before):
             producer.send(topic, b"first of the batch")

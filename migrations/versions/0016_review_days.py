@@ -10,10 +10,11 @@ branch_labels = None
 depends_on = None
 kind = "expand"
 
-# Concurrently, because tasks are written all the time. Made anew where an earlier attempt was broken off.
+# Concurrently, because tasks are written all the time. An attempt that was broken off leaves an index that is not used,
+# which the second statement makes anew.
 _INDEX = (
-    "DROP INDEX CONCURRENTLY IF EXISTS ix_review_tasks_created_at",
-    "CREATE INDEX CONCURRENTLY ix_review_tasks_created_at ON review_tasks (created_at)",
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS ix_review_tasks_created_at ON review_tasks (created_at)",
+    "REINDEX INDEX CONCURRENTLY ix_review_tasks_created_at",
 )
 
 

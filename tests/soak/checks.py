@@ -34,7 +34,7 @@ SELECT v.id, v.interaction_pk, v.lowest_score, v.skip_reason, v.attributed_at IS
 FROM verdicts v LEFT JOIN thresholds t ON t.id = v.threshold_id"""
 SENTENCES = """
 SELECT verdict_id, sentence_index, start_char, end_char, n_tokens, score, gap, jsd_no_context, surprisal, skip_reason,
-    supporting_chunk, supporting_passage, supporting_drop, contradicting_chunk
+    supporting_chunk, supporting_passage, supporting_passages, supporting_drop, support_unlocated, contradicting_chunk
 FROM sentences ORDER BY verdict_id, sentence_index"""
 TASKS = """
 SELECT o.event_id::text AS event_id, o.state, v.id IS NOT NULL AS judged
@@ -170,7 +170,7 @@ def _is_judged(verdict: Mapping[str, Any], rows: Rows, chunks: int, revision: Re
 def _sentences(found: AnswerGrounding) -> Iterator[tuple[object, ...]]:
     """Rows as SENTENCES has them, without the verdict."""
     for one in found.sentences:
-        support = _support(one, found)[:4] if one.drops else (None, None, None, None)
+        support = _support(one, found)[:6] if one.drops else (None,) * 6
         yield (
             one.index,
             one.sentence.start,

@@ -91,9 +91,12 @@ class Runner:
                 self._idle.notify_all()
 
     def _wake(self, job: ScheduledJob) -> None:
+        # Before the database is asked: after the stop nobody closes what this would open.
+        if self.stop.is_set():
+            return
         try:
             due = job.schedule.latest(self._clock())
-            if self._seen.get(job.name) == due or self.stop.is_set():
+            if self._seen.get(job.name) == due:
                 return
             ours = self._runs.claim(job.name, due, self._owner)
         except StoreError as error:
