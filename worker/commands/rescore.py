@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from worker.terminal.database import opened_store
 from worker.terminal.times import time_option
@@ -67,8 +64,10 @@ def rescore(
 
 def queue_all(jobs: RescoreJobs, scorer_id: int, history: History, *, dry_run: bool) -> Iterator[Portion]:
     """Queue in portions, newest first. Raises StoreError; what was queued until then stays queued."""
+    from worker.terminal.progress import running_count
+
     before = None
-    with _progress("interactions looked at") as advance:
+    with running_count("interactions looked at") as advance:
         while True:
             portion = jobs.queue(scorer_id, history, before, limit=PORTION_INTERACTIONS, only_count=dry_run)
             yield portion
@@ -80,8 +79,10 @@ def queue_all(jobs: RescoreJobs, scorer_id: int, history: History, *, dry_run: b
 
 def cancel_all(jobs: RescoreJobs, scorer_id: int) -> int:
     """Take the scorer's waiting jobs back in portions; return how many it were."""
+    from worker.terminal.progress import running_count
+
     cancelled = 0
-    with _progress("interactions taken back") as advance:
+    with running_count("interactions taken back") as advance:
         while taken := jobs.cancel(scorer_id, limit=PORTION_INTERACTIONS):
             cancelled += taken
             advance(taken)
@@ -103,13 +104,3 @@ def _history(
     from worker.store.rescore_jobs import History
 
     return History(since, until, app)
-
-
-@contextmanager
-def _progress(label: str) -> Iterator[Callable[[int], None]]:
-    """A count that runs; the value is a function that adds to it. Silent where standard error is no terminal."""
-    columns = (SpinnerColumn(), TextColumn("{task.completed} {task.description}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(label, total=None)
-        yield lambda count: progress.advance(task, count)

@@ -34,17 +34,30 @@ def count_progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
+def running_count(label: str) -> Iterator[Callable[[int], None]]:
+    """A count of things of which nobody knows how many there are; the value is a function that adds to it."""
+    with _spinner(label, TextColumn("{task.completed} {task.description}")) as advance:
+        yield advance
+
+
+@contextmanager
 def waiting(label: str) -> Iterator[None]:
     """Says what is waited for, for how long it has been; where that is no terminal, it says so once in a line."""
     console = Console(stderr=True)
     if not console.is_terminal:
         console.print(f"{label} …", markup=False, highlight=False, soft_wrap=True)
+    with _spinner(label, TextColumn("{task.description}", markup=False)):
         yield
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(label, total=None)
-        yield
+
+
+@contextmanager
+def _spinner(label: str, words: TextColumn) -> Iterator[Callable[[int], None]]:
+    """Turns while it is open, with the time that has gone by; silent where standard error is no terminal."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), words, TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(label, total=None)
+        yield lambda count: progress.advance(task, count)
 
 
 @contextmanager
