@@ -1,10 +1,12 @@
-"""What the contract makes of a payload: an interaction with what was repaired, or a rejection with its reason."""
+"""What the contract makes of a payload: interactions with what was repaired, rejections with reasons, pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import TypeAlias
 
 import orjson
 from pydantic import ValidationError
@@ -12,10 +14,9 @@ from pydantic_core import ErrorDetails
 
 from schemas.adapters import adapter_for
 from schemas.adapters.fields import merged
-from schemas.adapters.values import as_text
 from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.deletion import is_deletion
-from schemas.envelope import JsonObject, open_envelope
+from schemas.envelope import JsonObject, Opened, open_all
 from schemas.errors import NoValue, UnusablePayload
 from schemas.headers import Headers
 from schemas.interaction import MAX_ID_CHARS, Interaction, Passage
@@ -26,6 +27,8 @@ from schemas.repair import Repair
 from schemas.skip_reason import SkipReason
 from schemas.text import REPLACEMENT
 from schemas.timestamps import parse_timestamp
+from schemas.traces.piece import Piece
+from schemas.values import as_text
 
 # Stands in until the row is known to be valid.
 _ID_PENDING = "pending"
@@ -54,9 +57,20 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A payload that is no interaction, and is in order: it says that something was deleted where it came from."""
+    """A payload that is no interaction, and is in order: nothing was to be audited."""
 
     reason: SkipReason
+
+
+Result: TypeAlias = Decoded | Rejected | Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a message says: what became of each exchange in it, in order, and the pieces of traces. Never nothing."""
+
+    results: tuple[Result, ...] = ()
+    pieces: tuple[Piece, ...] = ()
 
 
 def decode_payload(
@@ -67,29 +81,87 @@ def decode_payload(
     default_app: str,
     received_at: datetime,
     has_key: bool = False,
-) -> Decoded | Rejected | Skipped:
+) -> Reading:
     """Read one message. Never raises, whatever the bytes and headers.
 
     With a key (``has_key``) a message without a value is a tombstone. ``max_bytes`` bounds the value, ``default_app``
-    (a valid app name) stands in where the row names no app. ``received_at`` must know its zone; a time more than a day
+    (a valid app name) stands in where a row names no app. ``received_at`` must know its zone; a time more than a day
     after it is dropped.
     """
     headers = tuple(headers)
     try:
-        opened = open_envelope(present(value, max_bytes=max_bytes), headers)
-        if is_deletion(opened.body, opened.event, headers):
-            return Skipped(SkipReason.DELETION)
-        adapter = adapter_for(opened.body, headers)
-        native = _completed(adapter.adapt(opened.body), opened.event, default_app=default_app)
-        dated, repairs = _dated(native, received_at=received_at)
-        interaction = _validated(dated)
-        interaction_id, renamed = _named(native, lambda: _spelled(value or b"", headers, default_app=default_app))
+        opened = open_all(present(value, max_bytes=max_bytes), headers)
     except UnusablePayload as unusable:
         if has_key and isinstance(unusable, NoValue):
-            return Skipped(SkipReason.TOMBSTONE)
-        return Rejected(unusable.reason, unusable.detail[:MAX_DETAIL_CHARS])
+            return Reading((Skipped(SkipReason.TOMBSTONE),))
+        return Reading((_rejected(unusable),))
+    results: list[Result] = []
+    pieces: list[Piece] = []
+    for index, one in enumerate(opened):
+        spell = partial(_spelled, value or b"", headers, index)
+        for found in _read(one, headers, spell, default_app=default_app, received_at=received_at):
+            if isinstance(found, Piece):
+                pieces.append(found)
+            else:
+                results.append(found)
+    return Reading(tuple(results), tuple(pieces))
+
+
+def decode_exchange(native: JsonObject, adapter: str, *, default_app: str, received_at: datetime) -> Decoded | Rejected:
+    """Check an exchange in native form that was put together from several messages. Never raises."""
+    return _decoded(native, Opened({}), adapter, None, default_app=default_app, received_at=received_at)
+
+
+def _read(
+    opened: Opened,
+    headers: Headers,
+    spell: Callable[[int], tuple[Opened, JsonObject]],
+    *,
+    default_app: str,
+    received_at: datetime,
+) -> Iterator[Result | Piece]:
+    """What one body holds. ``spell`` reads one of its findings again with unstorable characters apart."""
+    if is_deletion(opened.body, opened.event, headers):
+        yield Skipped(SkipReason.DELETION)
+        return
+    try:
+        adapter = adapter_for(opened.body, headers)
+        findings = tuple(adapter.read(opened.body))
+    except UnusablePayload as unusable:
+        yield _rejected(unusable)
+        return
+    for index, found in enumerate(findings):
+        if isinstance(found, Piece):
+            yield found
+        elif isinstance(found, SkipReason):
+            yield Skipped(found)
+        else:
+            again = partial(_completed_again, spell, index, default_app=default_app)
+            yield _decoded(found, opened, adapter.name, again, default_app=default_app, received_at=received_at)
+
+
+def _decoded(
+    native: JsonObject,
+    opened: Opened,
+    adapter: str,
+    spelled: Callable[[], JsonObject] | None,
+    *,
+    default_app: str,
+    received_at: datetime,
+) -> Decoded | Rejected:
+    try:
+        native = _completed(native, opened.event, default_app=default_app)
+        dated, repairs = _dated(native, received_at=received_at)
+        interaction = _validated(dated)
+        interaction_id, renamed = _named(native, spelled or (lambda: native))
+    except UnusablePayload as unusable:
+        return _rejected(unusable)
     named = interaction.model_copy(update={"interaction_id": interaction_id}) if renamed else interaction
-    return Decoded(named, adapter.name, (*opened.repairs, *repairs, *renamed))
+    return Decoded(named, adapter, (*opened.repairs, *repairs, *renamed))
+
+
+def _rejected(unusable: UnusablePayload) -> Rejected:
+    return Rejected(unusable.reason, unusable.detail[:MAX_DETAIL_CHARS])
 
 
 def _named(native: JsonObject, spelled: Callable[[], JsonObject]) -> tuple[str, tuple[Repair, ...]]:
@@ -106,10 +178,17 @@ def _named(native: JsonObject, spelled: Callable[[], JsonObject]) -> tuple[str, 
     return suffixed_id(interaction_id, logged["app"], logged["interaction_id"]), (Repair.ID_SUFFIXED,)
 
 
-def _spelled(value: bytes, headers: Headers, *, default_app: str) -> JsonObject:
-    """The row of a usable message, with escapes in the place of characters that cannot be stored."""
-    opened = open_envelope(value, headers, spelled=True)
-    native = adapter_for(opened.body, headers).adapt(opened.body)
+def _spelled(value: bytes, headers: Headers, body: int, finding: int) -> tuple[Opened, JsonObject]:
+    """A finding of a usable message, with escapes in the place of characters that cannot be stored."""
+    opened = open_all(value, headers, spelled=True)[body]
+    found = tuple(adapter_for(opened.body, headers).read(opened.body))[finding]
+    return opened, found if isinstance(found, dict) else {}
+
+
+def _completed_again(
+    spell: Callable[[int], tuple[Opened, JsonObject]], finding: int, *, default_app: str
+) -> JsonObject:
+    opened, native = spell(finding)
     return _completed(native, opened.event, default_app=default_app, max_id_chars=_MAX_SPELLED_CHARS)
 
 

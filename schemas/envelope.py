@@ -62,6 +62,11 @@ def open_envelope(value: bytes, headers: Headers, *, spelled: bool = False) -> O
     raise UnusablePayload(RejectReason.TOO_DEEP, f"more than {MAX_WRAPPERS} wrappers")
 
 
+def open_all(value: bytes, headers: Headers, *, spelled: bool = False) -> tuple[Opened, ...]:
+    """Parse the value and give what its wrappers hold, in order. Raises as ``open_envelope`` does."""
+    return (open_envelope(value, headers, spelled=spelled),)
+
+
 def _unwrap(layer: _Layer, *, may_be_string: bool) -> _Layer | None:
     """Return what the outermost wrapper holds, or None if there is no wrapper left."""
     node = layer.node

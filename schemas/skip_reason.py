@@ -6,11 +6,16 @@ from enum import StrEnum
 
 
 class SkipReason(StrEnum):
-    """Why a message is skipped before anything is read from it: what it stands for has been deleted where it came from.
+    """Why a message, or a trace, is skipped before anything is scored.
 
     A tombstone is a key without a value, as compacted topics have them. A deletion is an event of change data capture:
-    rows were deleted, or the whole table was emptied.
+    rows were deleted, or the whole table was emptied. In a trace that is not RAG nothing was retrieved; one without an
+    answer retrieved something and logs no answer to it (it failed, or the model's step is not logged); and where
+    passages are without text the log names them only, and no document store has what they say.
     """
 
     TOMBSTONE = "tombstone"
     DELETION = "cdc_delete"
+    NOT_RAG = "not_rag"
+    NO_ANSWER = "no_answer"
+    PASSAGES_WITHOUT_TEXT = "passages_without_text"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from schemas.adapters.values import as_anything, as_identifier, as_number, as_object, as_text
 from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
 from schemas.interaction import MAX_PASSAGES
 from schemas.reject_reason import RejectReason
+from schemas.values import as_anything, as_identifier, as_number, as_object, as_text
 
 
 @dataclass(frozen=True, slots=True)

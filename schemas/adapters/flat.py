@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from schemas.adapters.adapter import Finding
 from schemas.adapters.fields import FieldNames, rename
 from schemas.envelope import JsonObject
 from schemas.headers import Headers
@@ -37,6 +39,6 @@ class FlatAdapter:
         """Whether there is a field for the answer."""
         return any(name in row for name in FLAT_NAMES.answer)
 
-    def adapt(self, row: JsonObject) -> JsonObject:
-        """Return the row under our names. Raises UnusablePayload (wrong_shape)."""
-        return rename(row, FLAT_NAMES)
+    def read(self, row: JsonObject) -> Iterable[Finding]:
+        """Give the row under our names. Raises UnusablePayload (wrong_shape)."""
+        return (rename(row, FLAT_NAMES),)

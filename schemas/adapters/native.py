@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from schemas.adapters.adapter import Finding
 from schemas.adapters.fields import FieldNames, rename, wrong_shape
 from schemas.envelope import JsonObject
 from schemas.headers import Headers
@@ -49,9 +51,9 @@ class NativeAdapter:
             return "answer" in row and row.keys() - {"schema"} <= _FIELDS
         return isinstance(schema, str) and schema.startswith(_FAMILY)
 
-    def adapt(self, row: JsonObject) -> JsonObject:
-        """Return the row without its schema name. Raises UnusablePayload (wrong_shape), also for another version."""
+    def read(self, row: JsonObject) -> Iterable[Finding]:
+        """Give the row without its schema name. Raises UnusablePayload (wrong_shape), also for another version."""
         rest = dict(row)
         if rest.pop("schema", None) not in (None, INTERACTION_SCHEMA):
             raise wrong_shape("schema", f"must be {INTERACTION_SCHEMA}")
-        return rename(rest, NATIVE_NAMES)
+        return (rename(rest, NATIVE_NAMES),)

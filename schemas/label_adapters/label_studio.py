@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from schemas.adapters.fields import wrong_shape
-from schemas.adapters.values import as_identifier
 from schemas.envelope import JsonObject
+from schemas.values import as_identifier
 
 LABEL_STUDIO_TOOL = "label-studio"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from schemas.adapters.values import as_identifier
 from schemas.envelope import JsonObject
 from schemas.review_label import MAX_EXTERNAL_ID_CHARS
+from schemas.values import as_identifier
 
 ROW_TOOL = "file"
 LABEL_COLUMN = "label"

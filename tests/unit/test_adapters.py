@@ -1,20 +1,29 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from pydantic import JsonValue
 
 from schemas.adapters import ADAPTERS, adapter_for
+from schemas.adapters.adapter import Finding
 from schemas.adapters.fields import merged
 from schemas.adapters.flat import FLAT_NAMES, FlatAdapter
 from schemas.adapters.native import NativeAdapter
-from schemas.adapters.values import as_identifier, as_number
 from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
 from schemas.reject_reason import RejectReason
+from schemas.values import as_identifier, as_number
+
+
+def only(findings: Iterable[Finding]) -> JsonObject:
+    (native,) = findings
+    assert isinstance(native, dict)
+    return native
 
 
 def flat(**row: JsonValue) -> JsonObject:
-    return FlatAdapter().adapt(row)
+    return only(FlatAdapter().read(row))
 
 
 def passages_of(logged: JsonValue, **more: JsonValue) -> JsonValue:
@@ -23,7 +32,7 @@ def passages_of(logged: JsonValue, **more: JsonValue) -> JsonValue:
 
 def detail_of(row: JsonObject) -> str:
     with pytest.raises(UnusablePayload) as raised:
-        adapter_for(row, ()).adapt(row)
+        tuple(adapter_for(row, ()).read(row))
     assert raised.value.reason is RejectReason.WRONG_SHAPE
     return raised.value.detail
 
@@ -55,14 +64,15 @@ def test_a_row_that_no_adapter_knows_is_of_the_wrong_shape() -> None:
 def test_each_common_name_of_a_field_is_read(field: str) -> None:
     for name in getattr(FLAT_NAMES, field):
         row: JsonObject = {"answer": "A"} if field != "answer" else {}
-        native = FlatAdapter().adapt({**row, name: "value"})
+        native = flat(**{**row, name: "value"})
         assert native[field] == "value", name
         assert native["metadata"] == {}, name
 
 
 @pytest.mark.parametrize("name", FLAT_NAMES.passages)
 def test_each_common_name_of_the_passages_is_read(name: str) -> None:
-    assert FlatAdapter().adapt({"answer": "A", name: ["p"]})["passages"] == [{"id": "ctx-1", "text": "p"}]
+    row: JsonObject = {"answer": "A", name: ["p"]}
+    assert flat(**row)["passages"] == [{"id": "ctx-1", "text": "p"}]
 
 
 @pytest.mark.parametrize("text", FLAT_NAMES.passage_text)
@@ -165,8 +175,8 @@ def test_a_score_is_a_finite_number(logged: JsonValue, number: float | None) -> 
 
 
 def test_native_rows_may_carry_unknown_fields() -> None:
-    native = NativeAdapter().adapt(
-        {"schema": "gasp.interaction.v1", "answer": "A", "query": "kept", "metadata": {"a": 1}}
+    native = only(
+        NativeAdapter().read({"schema": "gasp.interaction.v1", "answer": "A", "query": "kept", "metadata": {"a": 1}})
     )
     assert native["metadata"] == {"a": 1, "query": "kept"}
     assert native["question"] == ""

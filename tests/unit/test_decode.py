@@ -26,7 +26,9 @@ def read(
     value: bytes | None, headers: tuple[tuple[str, bytes | None], ...] = (), key: bytes | None = None
 ) -> Decoded | Rejected | Skipped:
     record = Record("interactions", 0, 0, key, value, headers)
-    return decode(record, max_message_bytes=MAX_MESSAGE_BYTES, default_app="default", received_at=RECEIVED_AT)
+    reading = decode(record, max_message_bytes=MAX_MESSAGE_BYTES, default_app="default", received_at=RECEIVED_AT)
+    (result,) = reading.results
+    return result
 
 
 def decoded(value: bytes, headers: tuple[tuple[str, bytes | None], ...] = ()) -> Decoded:
@@ -147,7 +149,9 @@ def test_the_same_message_again_has_the_same_id_however_often_it_is_sent(facts: 
     again = decoded(encode({**turned, "retryCount": 3, "delivery": {"attempts": 2}}))
     assert first.interaction.interaction_id == again.interaction.interaction_id
     received_at = RECEIVED_AT.replace(year=2030)
-    later = decode_payload(encode(turned), (), max_bytes=10_000, default_app="default", received_at=received_at)
+    (later,) = decode_payload(
+        encode(turned), (), max_bytes=10_000, default_app="default", received_at=received_at
+    ).results
     assert isinstance(later, Decoded)
     assert later.interaction.interaction_id == first.interaction.interaction_id
 
@@ -155,9 +159,9 @@ def test_the_same_message_again_has_the_same_id_however_often_it_is_sent(facts: 
 def test_a_time_that_lies_ahead_makes_the_same_id_when_it_has_come() -> None:
     value = encode(row(None, occurred_at="2026-12-24T00:00:00Z"))
     early = decoded(value)
-    late = decode_payload(
+    (late,) = decode_payload(
         value, (), max_bytes=10_000, default_app="default", received_at=datetime(2027, 1, 1, tzinfo=UTC)
-    )
+    ).results
     assert isinstance(late, Decoded)
     assert early.repairs == ("occurred_at_dropped", "id_derived")
     assert early.interaction.interaction_id == late.interaction.interaction_id
@@ -342,9 +346,10 @@ def test_a_row_with_an_answer_keeps_it_character_for_character(row: Mapping[str,
 
 def test_the_limit_is_on_the_value_in_bytes() -> None:
     value = encode(row("a"))
-    assert isinstance(
-        decode_payload(value, (), max_bytes=len(value), default_app="d", received_at=RECEIVED_AT), Decoded
-    )
-    assert isinstance(
-        decode_payload(value, (), max_bytes=len(value) - 1, default_app="d", received_at=RECEIVED_AT), Rejected
-    )
+
+    def within(max_bytes: int) -> object:
+        reading = decode_payload(value, (), max_bytes=max_bytes, default_app="d", received_at=RECEIVED_AT)
+        return reading.results[0]
+
+    assert isinstance(within(len(value)), Decoded)
+    assert isinstance(within(len(value) - 1), Rejected)

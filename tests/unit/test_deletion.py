@@ -61,7 +61,9 @@ OTHERS: dict[str, dict[str, JsonValue]] = {
 
 def read(row: JsonValue, headers: tuple[tuple[str, bytes | None], ...] = ()) -> Decoded | Rejected | Skipped:
     value = json.dumps(row).encode()
-    return decode_payload(value, headers, max_bytes=100_000, default_app="default", received_at=NOW)
+    reading = decode_payload(value, headers, max_bytes=100_000, default_app="default", received_at=NOW)
+    (result,) = reading.results
+    return result
 
 
 @pytest.mark.parametrize("name", DELETIONS)

@@ -17,7 +17,8 @@ LINES = (files("worker") / "samples.jsonl").read_bytes().splitlines()
 
 
 def decode(line: bytes) -> Decoded:
-    decoded = decode_payload(line, (), max_bytes=65536, default_app="nobody", received_at=RECEIVED_AT)
+    reading = decode_payload(line, (), max_bytes=65536, default_app="nobody", received_at=RECEIVED_AT)
+    (decoded,) = reading.results
     assert isinstance(decoded, Decoded)
     return decoded
 

@@ -1,20 +1,18 @@
-"""From a raw record to an interaction, or to the reason why it is none."""
+"""From a raw record to what it holds, or to the reason why it holds nothing."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from schemas.decoding import Decoded, Rejected, Skipped, decode_payload
+from schemas.decoding import Reading, Rejected, decode_payload
 from schemas.reject_reason import RejectReason
 from worker.rules.records import Record
 
 
-def decode(
-    record: Record, *, max_message_bytes: int, default_app: str, received_at: datetime
-) -> Decoded | Rejected | Skipped:
+def decode(record: Record, *, max_message_bytes: int, default_app: str, received_at: datetime) -> Reading:
     """Read the record's value. Never raises, whatever the bytes; see ``schemas.decoding.decode_payload``."""
     if record.left_out_bytes:
-        return left_out(record, max_message_bytes)
+        return Reading((left_out(record, max_message_bytes),))
     return decode_payload(
         record.value,
         record.headers,

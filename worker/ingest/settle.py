@@ -153,12 +153,13 @@ class Ingest:
         return self._booking.bury(records, advance)
 
     def _decode(self, record: Record) -> Decoded | Rejected | Skipped:
-        return decode(
+        (result,) = decode(
             record,
             max_message_bytes=self._max_message_bytes,
             default_app=self._default_app,
             received_at=datetime.now(UTC),
-        )
+        ).results
+        return result
 
     def _groundings(
         self, interactions: Sequence[Interaction], *, gives_up: bool
