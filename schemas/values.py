@@ -8,10 +8,13 @@ from contextlib import suppress
 from pydantic import JsonValue
 
 from schemas.envelope import JsonObject
+from schemas.errors import UnusablePayload
+from schemas.payload import parse_json
 
 # Up to here a float holds every integer exactly. Beyond it, two different ids could read the same.
 _MAX_EXACT_FLOAT = 2.0**53
 _MAX_NUMBER_CHARS = 64
+_JSON_BEGINS = ("{", "[", '"')
 
 
 def as_anything(value: JsonValue) -> JsonValue:
@@ -47,3 +50,13 @@ def as_number(value: JsonValue) -> float | None:
         with suppress(ValueError):
             number = float(value)
     return number if math.isfinite(number) else None
+
+
+def as_parsed(value: JsonValue) -> JsonValue:
+    """Return what JSON in a string says, where it is an object, a list or a string; else the value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(_JSON_BEGINS):
+        return value
+    try:
+        return parse_json(value.encode()).value
+    except UnusablePayload:
+        return value

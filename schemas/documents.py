@@ -1,0 +1,229 @@
+"""Retrieved documents as any framework, vector store or tracing system logs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import JsonValue
+
+from schemas.adapters.fields import merged
+from schemas.envelope import JsonObject
+from schemas.traces.step import Document
+from schemas.values import as_identifier, as_number, as_object, as_parsed, as_text
+
+_T = TypeVar("_T")
+
+# In order of precedence; in JavaScript the same names are written in camel case.
+TEXT_NAMES = ("text", "content", "page_content", "pageContent", "passage", "body", "chunk", "chunk_text", "snippet")
+ID_NAMES = ("id", "id_", "_id", "doc_id", "docId", "document_id", "documentId", "chunk_id", "chunkId", "node_id")
+SCORE_NAMES = (
+    "score",
+    "relevance_score",
+    "relevanceScore",
+    "_score",
+    "similarity",
+    "similarity_score",
+    "@search.score",
+)
+METADATA_NAMES = ("metadata", "meta", "extra_info")
+LIST_NAMES = (
+    "documents",
+    "docs",
+    "retrieved_documents",
+    "source_documents",
+    "source_nodes",
+    "nodes",
+    "passages",
+    "chunks",
+    "matches",
+    "hits",
+    "points",
+    "results",
+    "contexts",
+)
+
+# LlamaIndex writes an object with the text; Chroma and wrappers have the text alone.
+_RARER_TEXT_NAMES = ("text_resource", "document")
+_METADATA_ID_NAMES = ("id", "_id", "doc_id", "docId", "document_id", "documentId", "chunk_id", "chunkId")
+# A reranker leaves the retriever's score beside its own.
+_METADATA_SCORE_NAMES = ("relevance_score", "relevanceScore", "score", "_score", "similarity", "similarity_score")
+# LlamaIndex, Elasticsearch, Qdrant, Weaviate and Vespa; a document in a pair or in a wrapper of one's own.
+_WRAPPERS = ("node", "_source", "payload", "properties", "fields", "document", "doc")
+_MAX_WRAPPERS = 3
+# How far down an output its list of documents may lie.
+_MAX_LEVELS = 4
+_LEVELS = (*LIST_NAMES, "context", "output", "outputs", "result", "data")
+_ANSWER_NAMES = ("answer", "response", "result", "completion")
+# Says what is no part of what was retrieved: embeddings are long, and names of classes say nothing.
+_NOT_METADATA = ("embedding", "sparse_embedding", "vector", "vectors", "class_name", "type", "blob", "lc")
+_SPEAKERS = ("human", "ai", "system", "tool", "function", "AIMessageChunk")
+# What Python writes for an object that no encoder knew. It is no passage.
+_REPR = re.compile(r"<?(?:Document|NodeWithScore|TextNode|ScoredPoint)\b.{0,3}[(]|page_content=|Node ID: ")
+
+
+def read_document(logged: JsonValue) -> Document | None:
+    """Return what is known of a document: of an object, a text, or a pair of a document and its score.
+
+    ``text`` is None where the log names a document without what it says. None for what is no document: an object with
+    neither text nor id, a message of a conversation, the repr of an object.
+    """
+    if isinstance(logged, str):
+        return None if _REPR.match(logged) else Document(text=logged)
+    if isinstance(logged, list):
+        return _scored(logged)
+    return _from_object(logged) if isinstance(logged, dict) else None
+
+
+def read_documents(logged: JsonValue) -> tuple[Document, ...] | None:
+    """Return the documents of a list, in its order; None if it is no list, or holds what is no document.
+
+    A null keeps its place, as a document that says nothing.
+    """
+    if not isinstance(logged, list):
+        return None
+    documents = [Document(text="") if one is None else read_document(one) for one in logged]
+    known = tuple(document for document in documents if document is not None)
+    return known if len(known) == len(documents) else None
+
+
+def documents_of(output: JsonValue) -> tuple[Document, ...] | None:
+    """Return the documents in the output of a step that is known to retrieve; None if there is no list of them.
+
+    The list is the output itself, or lies in it under a common name.
+    """
+    return _found(output, _MAX_LEVELS)
+
+
+def looks_retrieved(output: JsonValue) -> bool:
+    """Whether the output of a step of unknown kind is a list of documents, bare or under its usual name.
+
+    Each must have a text, and an id, a score or metadata, as no message and no part of a prompt has; and there must
+    be no answer beside them.
+    """
+    output = as_parsed(output)
+    if isinstance(output, dict):
+        if any(name in output for name in _ANSWER_NAMES):
+            return False
+        output = next((output[name] for name in LIST_NAMES if isinstance(output.get(name), list)), None)
+    if not isinstance(output, list) or not output:
+        return False
+    documents = read_documents(output)
+    return documents is not None and all(_is_evident(document) for document in documents)
+
+
+def _found(output: JsonValue, levels: int) -> tuple[Document, ...] | None:
+    output = as_parsed(output)
+    if isinstance(output, list):
+        documents = read_documents(output)
+        return read_documents(output[0]) if documents is None and len(output) == 1 else documents
+    if not isinstance(output, dict) or not levels:
+        return None
+    if "ids" in output and "documents" in output:
+        return _of_columns(output)
+    found = (_found(output[name], levels - 1) for name in _LEVELS if output.get(name) is not None)
+    return next((documents for documents in found if documents is not None), None)
+
+
+def _is_evident(document: Document) -> bool:
+    return document.text is not None and (
+        document.id is not None or document.score is not None or bool(document.metadata)
+    )
+
+
+def _of_columns(columns: JsonObject) -> tuple[Document, ...] | None:
+    """Read what Chroma gives for one query: a column for each of the facts, in a list for each query or without."""
+    texts, ids = _column(columns.get("documents")), _column(columns.get("ids"))
+    metadatas = _column(columns.get("metadatas")) or [None] * len(texts or ())
+    if texts is None or ids is None or not len(texts) == len(ids) == len(metadatas):
+        return None
+    rows = zip(texts, ids, metadatas, strict=True)
+    return read_documents([{"text": text, "id": own, "metadata": metadata} for text, own, metadata in rows])
+
+
+def _column(logged: JsonValue) -> list[JsonValue] | None:
+    column = logged[0] if isinstance(logged, list) and len(logged) == 1 and isinstance(logged[0], list) else logged
+    return column if isinstance(column, list) else None
+
+
+def _scored(pair: list[JsonValue]) -> Document | None:
+    """Read what ``similarity_search_with_score`` gives: a document and its score."""
+    if len(pair) != 2 or not isinstance(pair[0], dict):
+        return None
+    document, score = _from_object(pair[0]), as_number(pair[1])
+    return document.model_copy(update={"score": score}) if document and score is not None else None
+
+
+def _from_object(logged: JsonObject) -> Document | None:
+    rest = _unwrapped(logged)
+    if isinstance(rest.get("role"), str) or rest.get("type") in _SPEAKERS:
+        return None
+    metadata = _metadata(rest)
+    text = _text(rest)
+    explicit_id, score = _first(rest, ID_NAMES, as_identifier), _first(rest, SCORE_NAMES, as_number)
+    if text is None:
+        # Pinecone and others keep the text where the rest is kept.
+        text = _text(metadata)
+    document_id = explicit_id or _first(metadata, _METADATA_ID_NAMES, as_identifier) or _place(metadata)
+    if text is None and document_id is None:
+        return None
+    if score is None:
+        score = _first(metadata, _METADATA_SCORE_NAMES, as_number)
+    return Document(text=text, id=document_id, score=score, metadata=_kept(rest, metadata))
+
+
+def _unwrapped(logged: JsonObject) -> JsonObject:
+    """Lay the fields of the wrappers, where id and score may stand, beside those of the document."""
+    for _ in range(_MAX_WRAPPERS):
+        if "lc" in logged and isinstance(constructed := logged.get("kwargs"), dict):
+            logged = constructed
+            continue
+        name = next((name for name in _WRAPPERS if isinstance(logged.get(name), dict)), None)
+        if name is None or _text(logged) is not None:
+            break
+        inner = as_object(logged[name]) or {}
+        outer = {key: value for key, value in logged.items() if key != name and value is not None}
+        logged = {**inner, **outer}
+    return logged
+
+
+def _text(fields: JsonObject) -> str | None:
+    """Return the first text that says something, else one that is there and blank."""
+    names = (*TEXT_NAMES, *_RARER_TEXT_NAMES)
+    texts = [text for name in names if (text := _plain(fields.get(name))) is not None]
+    return next((text for text in texts if text.strip()), texts[0] if texts else None)
+
+
+def _plain(value: JsonValue) -> str | None:
+    """Return a text, or the texts of the parts that it is written in, each on a line of its own."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        inner = value.get("text")
+        return inner if isinstance(inner, str) else None
+    if not isinstance(value, list):
+        return None
+    parts = [part if isinstance(part, str) else _plain(part) for part in value if isinstance(part, str | dict)]
+    return "\n".join(part for part in parts if part is not None) or None
+
+
+def _metadata(fields: JsonObject) -> JsonObject:
+    return _first(fields, METADATA_NAMES, lambda value: as_object(as_parsed(value))) or {}
+
+
+def _place(metadata: JsonObject) -> str | None:
+    """A page of a source, where neither alone names a passage."""
+    source, page = as_text(metadata.get("source")), as_identifier(metadata.get("page"))
+    return f"{source}#{page}" if source and page is not None else None
+
+
+def _first(fields: JsonObject, names: tuple[str, ...], read: Callable[[JsonValue], _T | None]) -> _T | None:
+    """Return the first value under one of the names that ``read`` makes something of."""
+    values = (read(fields[name]) for name in names if name in fields)
+    return next((value for value in values if value is not None), None)
+
+
+def _kept(fields: JsonObject, metadata: JsonObject) -> JsonObject:
+    read = {*TEXT_NAMES, *_RARER_TEXT_NAMES, *ID_NAMES, *SCORE_NAMES, *METADATA_NAMES, *_NOT_METADATA}
+    return merged(metadata, {name: value for name, value in fields.items() if name not in read and value is not None})
