@@ -23,7 +23,7 @@ _FRAMED_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\r ]*(?:\{|$)")
 
 
 def parse_framed(value: bytes, *, spelled: bool = False) -> Parsed:
-    """Take a schema registry's frame off, if there is one, and parse the JSON behind it.
+    """Take a schema registry's frame off, if there is one, and parse the JSON behind it, or OTLP in protobuf.
 
     Raises UnusablePayload as ``parse_json`` does, and unsupported_encoding for what is visibly another encoding.
     """
@@ -31,10 +31,20 @@ def parse_framed(value: bytes, *, spelled: bool = False) -> Parsed:
     try:
         return parse_json(payload, spelled=spelled)
     except UnusablePayload:
+        transcoded = _otlp(payload)
+        if transcoded is not None:
+            return parse_json(transcoded, spelled=spelled)
         is_json = _FRAMED_JSON.match(payload) if payload is not value else not _BINARY.match(payload)
         if is_json:
             raise
         raise UnusablePayload(RejectReason.UNSUPPORTED_ENCODING, "neither JSON nor JSON in a known frame") from None
+
+
+def _otlp(payload: bytes) -> bytes | None:
+    # Its packages belong to an extra, and take longer to import than most commands to run.
+    from schemas.encodings.otlp import otlp_as_json
+
+    return otlp_as_json(payload)
 
 
 def _without_frame(value: bytes) -> bytes:
