@@ -4,7 +4,8 @@ WorkerError
 ├── SettingsError      a setting is missing or wrong; names the variable
 ├── InputFileError     a file given on the command line cannot be used
 ├── ScorerBroken       the model fails on every exchange; only a restart can help
-└── ScorerUnavailable  the device has no memory left at the moment; transient
+├── ScorerUnavailable  the device has no memory left at the moment; transient
+└── DocumentsUnavailable  the document store is away; transient
 Stopped                a stop was asked for while waiting for something to come back
 
 The store's and the broker's own errors are drawn in worker/store/errors.py and worker/broker/errors.py.
@@ -31,6 +32,10 @@ class ScorerBroken(WorkerError):  # noqa: N818 - reads as the fact it states
 
 class ScorerUnavailable(WorkerError):  # noqa: N818 - as above
     """The device has no memory for anything at the moment. Nothing was decided about any message."""
+
+
+class DocumentsUnavailable(WorkerError):  # noqa: N818 - as above
+    """The document store does not answer at the moment. Nothing was decided about any message."""
 
 
 class Stopped(Exception):  # noqa: N818 - not a fault: the stop that was asked for

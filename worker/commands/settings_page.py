@@ -10,6 +10,7 @@ from textwrap import fill
 from pydantic import BaseModel, JsonValue
 
 from worker.settings.channels import ReviewChannels
+from worker.settings.documents import DocumentStoreChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
 from worker.settings.scoring import AttributionChoice, ScoringChoice
@@ -23,6 +24,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "Topics and consumer group": Intake,
     "Model and detector": ScoringChoice,
     "Attribution": AttributionChoice,
+    "Document store": DocumentStoreChoice,
     "Review": ReviewChannels,
     "Second opinions": SecondOpinionChoice,
     "Batches and time limits of Kafka": BatchLimits,

@@ -13,6 +13,7 @@ from pydantic_settings import SettingsError as SettingsSourceError
 
 from worker.errors import SettingsError
 from worker.settings.channels import ReviewChannels
+from worker.settings.documents import DocumentStoreChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
 from worker.settings.scoring import AttributionChoice, ScoringChoice
@@ -36,6 +37,7 @@ class Settings(
     ReviewChannels,
     AttributionChoice,
     ScoringChoice,
+    DocumentStoreChoice,
     BatchLimits,
     Intake,
     KafkaSecurity,

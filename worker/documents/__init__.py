@@ -1,0 +1,1 @@
+"""What passages say whose log names them only: looked up by id where the application keeps them."""
