@@ -26,6 +26,7 @@ from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
 from schemas.skip_reason import SkipReason
 from schemas.text import REPLACEMENT
+from schemas.thoughts import with_thoughts_apart
 from schemas.timestamps import parse_timestamp
 from schemas.traces.piece import Piece
 from schemas.values import as_text
@@ -195,7 +196,11 @@ def _completed_again(
 def _completed(
     native: JsonObject, event: JsonObject, *, default_app: str, max_id_chars: int = MAX_ID_CHARS
 ) -> JsonObject:
-    """Fill what the row leaves out from the CloudEvents attributes around it, which are kept as metadata."""
+    """Fill what the row leaves out from the CloudEvents attributes around it, which are kept as metadata.
+
+    What a model thought before it answered is no part of the answer that was shown.
+    """
+    native = with_thoughts_apart(native)
     complete = dict(native)
     complete["interaction_id"] = native.get("interaction_id") or _event_id(event, max_id_chars)
     complete["app"] = native.get("app") or default_app

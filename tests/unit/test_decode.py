@@ -344,6 +344,11 @@ def test_a_row_with_an_answer_keeps_it_character_for_character(row: Mapping[str,
         assert result.interaction.answer == expected
 
 
+def test_what_a_model_thought_first_is_no_part_of_the_answer() -> None:
+    interaction = decoded(encode(row("a", answer=f"<think>\nThirty, it says.\n</think>\n\n{ANSWER}"))).interaction
+    assert (interaction.answer, interaction.metadata) == (ANSWER, {"thoughts": "Thirty, it says."})
+
+
 def test_the_limit_is_on_the_value_in_bytes() -> None:
     value = encode(row("a"))
 
