@@ -2,20 +2,10 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from schemas.traces.messages import Message, Role, last_answer, last_question, read_messages
-
-TEXTS = st.text(max_size=8)
-WORDS = """role type content parts blocks text message messages generations choices data kwargs id user tool_calls
-    tool_use thinking thought reasoning toolResult additional_kwargs constructor assistant"""
-NAMES = st.sampled_from(WORDS.split())
-ANYTHING = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS | NAMES,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES | TEXTS, inner, max_size=5),
-    max_leaves=20,
-)
+from tests.unit.formats.json_values import ANYTHING
 
 
 def only(logged: JsonValue) -> Message:
