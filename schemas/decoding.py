@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from schemas.adapters import adapter_for
-from schemas.adapters.fields import merged
 from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.deletion import is_deletion
 from schemas.envelope import JsonObject, Opened, open_all
@@ -29,7 +28,7 @@ from schemas.text import REPLACEMENT
 from schemas.thoughts import with_thoughts_apart
 from schemas.timestamps import parse_timestamp
 from schemas.traces.piece import Piece
-from schemas.values import as_text
+from schemas.values import as_text, merged
 
 # Stands in until the row is known to be valid.
 _ID_PENDING = "pending"

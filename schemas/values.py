@@ -60,3 +60,14 @@ def as_parsed(value: JsonValue) -> JsonValue:
         return parse_json(value.encode()).value
     except UnusablePayload:
         return value
+
+
+def merged(metadata: JsonObject, others: JsonObject) -> JsonObject:
+    """Return the metadata with the other fields added. A name that is taken gets ``row.`` in front."""
+    result = dict(metadata)
+    for name, value in others.items():
+        free = name
+        while free in result:
+            free = f"row.{free}"
+        result[free] = value
+    return result

@@ -11,7 +11,7 @@ from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
 from schemas.interaction import MAX_PASSAGES
 from schemas.reject_reason import RejectReason
-from schemas.values import as_anything, as_identifier, as_number, as_object, as_text
+from schemas.values import as_anything, as_identifier, as_number, as_object, as_text, merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +51,6 @@ def rename(row: JsonObject, names: FieldNames) -> JsonObject:
     }
     native["metadata"] = _take_metadata(rest, ("metadata",))
     return native
-
-
-def merged(metadata: JsonObject, others: JsonObject) -> JsonObject:
-    """Return the metadata with the other fields added. A name that is taken gets ``row.`` in front."""
-    result = dict(metadata)
-    for name, value in others.items():
-        free = name
-        while free in result:
-            free = f"row.{free}"
-        result[free] = value
-    return result
 
 
 def wrong_shape(path: str, rule: str) -> UnusablePayload:

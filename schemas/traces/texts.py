@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from schemas.documents import looks_retrieved
 from schemas.envelope import JsonObject
+from schemas.traces.documents import looks_retrieved
 from schemas.traces.messages import Message, Role, last_answer, last_question, read_messages
 from schemas.values import as_parsed, as_text
 

@@ -7,13 +7,12 @@ from pydantic import JsonValue
 
 from schemas.adapters import ADAPTERS, adapter_for
 from schemas.adapters.adapter import Finding
-from schemas.adapters.fields import merged
 from schemas.adapters.flat import FLAT_NAMES, FlatAdapter
 from schemas.adapters.native import NativeAdapter
 from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
 from schemas.reject_reason import RejectReason
-from schemas.values import as_identifier, as_number
+from schemas.values import as_identifier, as_number, merged
 
 
 def only(findings: Iterable[Finding]) -> JsonObject:

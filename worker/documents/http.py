@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import httpx2
 
-from schemas.documents import read_document
 from schemas.errors import UnusablePayload
 from schemas.payload import parse_json
+from schemas.traces.documents import read_document
 from worker.errors import DocumentsUnavailable, SettingsError
 from worker.settings.documents import ID
 

@@ -4,8 +4,8 @@ import orjson
 import pytest
 from pydantic import JsonValue
 
-from schemas.documents import documents_of, looks_retrieved, read_document, read_documents
 from schemas.envelope import JsonObject
+from schemas.traces.documents import documents_of, looks_retrieved, read_document, read_documents
 from schemas.traces.step import Document
 
 PLAIN: JsonObject = {"page_content": "Tea is hot.", "id": "d-1", "metadata": {"source": "tea.md", "score": 0.5}}

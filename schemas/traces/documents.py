@@ -8,10 +8,9 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from schemas.adapters.fields import merged
 from schemas.envelope import JsonObject
 from schemas.traces.step import Document
-from schemas.values import as_identifier, as_number, as_object, as_parsed, as_text
+from schemas.values import as_identifier, as_number, as_object, as_parsed, as_text, merged
 
 _T = TypeVar("_T")
 
