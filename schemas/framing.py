@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from schemas.encodings.multipart import multipart_as_json
 from schemas.errors import UnusablePayload
 from schemas.payload import Parsed, parse_json
 from schemas.reject_reason import RejectReason
@@ -23,11 +24,13 @@ _FRAMED_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\r ]*(?:\{|$)")
 
 
 def parse_framed(value: bytes, *, spelled: bool = False) -> Parsed:
-    """Take a schema registry's frame off, if there is one, and parse the JSON behind it, or OTLP in protobuf.
+    """Take a schema registry's frame off, if there is one, and parse the JSON behind it, OTLP in protobuf or multipart.
 
-    Raises UnusablePayload as ``parse_json`` does, and unsupported_encoding for what is visibly another encoding.
+    Raises UnusablePayload as ``parse_json`` and ``multipart_as_json`` do, and unsupported_encoding for what is visibly
+    another encoding.
     """
     payload = _without_frame(value)
+    payload = multipart_as_json(payload) or payload
     try:
         return parse_json(payload, spelled=spelled)
     except UnusablePayload:
