@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 
 import psutil
 import pytest
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import MemberToRemove
 from kafka.errors import ProducerFencedError
 from kafka.producer.transaction_manager import ProducerIdAndEpoch
@@ -26,6 +26,7 @@ from tests.apache_kafka import ApacheKafka
 from tests.brokers import DEADLINE_S, Broker, Group
 from tests.waiting import wait_until
 from worker.broker.admin import BrokerAdmin, Cluster, NewTopic, ping
+from worker.broker.client import asked_offsets
 from worker.broker.errors import (
     BrokerMisconfigured,
     BrokerUnavailable,
@@ -241,6 +242,16 @@ def test_a_missing_topic_is_named_and_never_created_in_passing(broker: Broker) -
             admin.extent(topic)
         with pytest.raises(TopicMissing, match=topic):
             admin.topic_partitions(topic)
+
+
+def test_a_partition_without_a_leader_is_a_fault_that_passes(broker: Broker) -> None:
+    topic = broker.create_topic()
+    there, not_there = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    with closing(KafkaConsumer(bootstrap_servers=broker.bootstrap)) as consumer:
+        for ask in (consumer.beginning_offsets, consumer.end_offsets):
+            assert asked_offsets(ask, [there], 5_000) == {there: 0}
+            with pytest.raises(BrokerUnavailable, match="no leader yet"):
+                asked_offsets(ask, [there, not_there], 5_000)
 
 
 def test_beginning_and_end_offsets_are_exact(broker: Broker) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Self
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka import errors as kafka_errors
 
-from worker.broker.client import OPEN_TIMEOUT_S, connection_settings, open_client, translated
+from worker.broker.client import OPEN_TIMEOUT_S, asked_offsets, connection_settings, open_client, translated
 from worker.broker.errors import BrokerMisconfigured, TopicMissing
 
 PING_TIMEOUT_S = 3.0
@@ -103,8 +103,8 @@ class BrokerAdmin:
         facts = self._describe(topic)
         places = [TopicPartition(topic, partition) for partition in _partitions(facts)]
         with self._asking(f"cannot ask for the offsets of topic {topic}") as consumer:
-            beginnings = consumer.beginning_offsets(places, self._timeout_ms)
-            ends = consumer.end_offsets(places, self._timeout_ms)
+            beginnings = asked_offsets(consumer.beginning_offsets, places, self._timeout_ms)
+            ends = asked_offsets(consumer.end_offsets, places, self._timeout_ms)
             ends |= _high_watermarks(consumer, ends, self._timeout_ms / 1000)
         topic_id = str(facts["topic_id"] or _NO_TOPIC_ID)
         return Extent(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from kafka import errors
+from kafka import TopicPartition, errors
 from kafka.net.compat import KafkaNetClient
 
 from worker.broker.connections import Connections, TlsWantedError, hung_up, lasting_fault
@@ -170,6 +170,19 @@ def translated(action: str) -> Iterator[None]:
         yield
     except (errors.KafkaError, OSError) as error:
         raise broker_error(error, action) from error
+
+
+def asked_offsets(
+    ask: Callable[[Sequence[TopicPartition], int], dict[TopicPartition, int]],
+    places: Sequence[TopicPartition],
+    timeout_ms: int,
+) -> dict[TopicPartition, int]:
+    """What a consumer's ``beginning_offsets`` or ``end_offsets`` answers about ``places``. Raises BrokerUnavailable."""
+    try:
+        return ask(places, timeout_ms)
+    except KeyError as error:
+        # kafka-python does not ask about a partition whose leader it does not know yet, and then misses the answer.
+        raise BrokerUnavailable("a partition has no leader yet, such as one that was just added") from error
 
 
 def is_understood(error: Exception) -> bool:

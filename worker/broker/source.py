@@ -16,7 +16,14 @@ from kafka.structs import MemberState, OffsetAndMetadata
 
 from worker.broker.admin import BrokerAdmin, Extent
 from worker.broker.bounded import bound
-from worker.broker.client import broker_error, connection_settings, is_understood, open_client, translated
+from worker.broker.client import (
+    asked_offsets,
+    broker_error,
+    connection_settings,
+    is_understood,
+    open_client,
+    translated,
+)
 from worker.broker.errors import RecordsUnreadable
 from worker.broker.fetched import record_of
 from worker.broker.rebalance import Fence, Listener, Ownership, Rebalance, keep_join
@@ -189,7 +196,7 @@ class RecordSource:
             return {}
         places = list(self._consumer.assignment())
         with translated(f"cannot ask for the ends of topic {self.topic}"):
-            ends = self._consumer.end_offsets(places, int(QUESTION_TIMEOUT_S * 1000)) if places else {}
+            ends = asked_offsets(self._consumer.end_offsets, places, int(QUESTION_TIMEOUT_S * 1000)) if places else {}
         # What a fetch has seen is newer, or more exact: the embedded broker tells the base of its last batch.
         return {place.partition: max(end, self._consumer.highwater(place) or 0) for place, end in ends.items()}
 
