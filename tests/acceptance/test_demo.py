@@ -36,7 +36,7 @@ FIELDS = {
     "threshold_version",
     "scorer",
 }
-EXCHANGES = 4
+EXCHANGES = 2
 
 
 @pytest.mark.timeout(600)

@@ -20,6 +20,8 @@ from worker.settings.roles import Role
 Deploy = Callable[..., Deployment]
 
 CITIES = ("Arvenna", "Belmora", "Cestria", "Dunvale", "Elsmoor", "Ferrol", "Gantry", "Holm", "Istra", "Jurmala")
+# A few more than MIN_SUPPORTED and MIN_UNSUPPORTED: each answer has a sentence of either kind.
+ANSWERS = 36
 INVENTED = (
     "The founder was a retired admiral who collected glass eyes.",
     "Visitors may feed the penguins in the cellar on Fridays.",
@@ -60,14 +62,14 @@ def deploy_loop(broker: Broker, deploy: Deploy, **settings: object) -> Deploymen
 def test_a_reviewers_labels_become_the_next_threshold_version(tansu: Broker, deploy: Deploy, tmp_path: Path) -> None:
     deployment = deploy_loop(tansu, deploy, model=PACKAGED_MODEL)
     file = tmp_path / "answers.jsonl"
-    file.write_text("".join(json.dumps(half_invented(number)) + "\n" for number in range(60)), encoding="utf-8")
+    file.write_text("".join(json.dumps(half_invented(number)) + "\n" for number in range(ANSWERS)), encoding="utf-8")
 
-    with deployment.worker("consume,attribute") as scoring, deployment.worker("maintain") as jobs:
+    with deployment.worker("consume") as scoring, deployment.worker("maintain") as jobs:
         wait_until(lambda: deployment.count("scorers"), what="the scorer")
         deployment.execute(USUAL_DAY.format(app="museums"))
         assert deployment.run("replay", str(file)).returncode == 0
         # A real model reads them, on a machine that may have much else to do.
-        deployment.wait_settled(60, deadline_s=600)
+        wait_until(lambda: deployment.count("ledger") == ANSWERS, what="every answer", deadline_s=600)
         assert deployment.count("review_sentences WHERE reason = 'flagged'") > 0
         wait_until(lambda: len(tasks(deployment)) == deployment.count("review_tasks"), what="all tasks on their topic")
 
@@ -91,7 +93,7 @@ def test_a_reviewers_labels_become_the_next_threshold_version(tansu: Broker, dep
         with deployment.worker("maintain"):
             wait_until(lambda: deployment.count("calibration_runs WHERE outcome = 'new'") == 2, what="new versions")
         deployment.broker.send(deployment.topic, [json.dumps(half_invented(1000)).encode()])
-        wait_until(lambda: deployment.count("interactions") == 61, what="one more answer")
+        wait_until(lambda: deployment.count("interactions") == ANSWERS + 1, what="one more answer")
         assert scoring.process.poll() is None
 
     (version,) = deployment.rows("SELECT * FROM thresholds WHERE is_active AND app = 'museums'")

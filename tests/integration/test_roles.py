@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 
 from migrations.errors import MigrationError
 from migrations.upgrade import upgrade
+from tests.databases import copy_database, drop_copy
 from tests.integration.label_examples import label
 from tests.integration.store_examples import (
     OCCURRED_AT,
@@ -166,8 +167,8 @@ def roles(postgres_server: str, template_database: str) -> Iterator[str]:
 @pytest.fixture
 def owner(postgres_server: str, roles: str) -> Iterator[str]:
     """The owner's URL of a copy of that database."""
-    yield create_database(postgres_server, "copy_with_roles", template=database_of(roles))
-    drop_database(postgres_server, "copy_with_roles")
+    yield copy_database(postgres_server, "copy_with_roles", database_of(roles))
+    drop_copy(postgres_server, "copy_with_roles")
 
 
 def apply_roles(url: str, path: Path = ROLES_FILE) -> str:
@@ -339,11 +340,11 @@ def test_a_worker_needs_every_privilege_that_its_role_has(
     assert len(granted) > 40
     for number, privilege in enumerate(sorted(granted - FOR_THE_RELEASE_BEFORE)):
         with subtests.test(privilege):
-            url = create_database(postgres_server, f"without_{number}", template=database_of(roles))
+            url = copy_database(postgres_server, f"without_{number}", database_of(roles))
             rows(url, f"REVOKE {privilege} FROM gasp_worker")
             with pytest.raises(StoreNotReady, match=r"permission denied.*gasp-worker migrate --roles-sql"):
                 work(url)
-            drop_database(postgres_server, f"without_{number}")
+            drop_copy(postgres_server, f"without_{number}")
 
 
 @pytest.mark.parametrize("statement", WORKER_MAY_NOT)

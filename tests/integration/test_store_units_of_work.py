@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.databases import copy_database, drop_copy
 from tests.integration.label_examples import label
 from tests.integration.store_bench import (
     DROPS,
@@ -31,7 +32,6 @@ from tests.integration.store_examples import (
     scored,
     selected,
 )
-from worker.embedded.databases import create_database, drop_database
 from worker.rules.allowance import UsualDay
 from worker.rules.label_settlement import LabelSettlement
 from worker.rules.opinion import Opinion, OpinionLabel
@@ -219,13 +219,13 @@ READS = {
 @pytest.fixture(scope="module")
 def bench(postgres_server: str, template_database: str) -> Iterator[tuple[str, Claimed]]:
     """The name of a database in which every write has something to do, and meets another transaction first."""
-    url = create_database(postgres_server, "units_of_work", template=template_database)
+    url = copy_database(postgres_server, "units_of_work", template_database)
     with open_store(url, application_name="gasp-test") as store:
         claimed = filled(store, url)
     rows(url, CONFLICT)
     rows(url, DDL_CONFLICT)
     yield "units_of_work", claimed
-    drop_database(postgres_server, "units_of_work")
+    drop_copy(postgres_server, "units_of_work")
 
 
 @pytest.fixture
@@ -235,11 +235,11 @@ def copied(postgres_server: str, bench: tuple[str, Claimed]) -> Iterator[Callabl
 
     def copy() -> str:
         made.append(f"unit_of_work_{next(_numbers)}")
-        return create_database(postgres_server, made[-1], template=bench[0])
+        return copy_database(postgres_server, made[-1], bench[0])
 
     yield copy
     for name in made:
-        drop_database(postgres_server, name)
+        drop_copy(postgres_server, name)
 
 
 def _methods(store: Store) -> set[str]:
