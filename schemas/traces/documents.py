@@ -54,9 +54,7 @@ _MAX_WRAPPERS = 3
 # How far down an output its list of documents may lie.
 _MAX_LEVELS = 4
 _LEVELS = (*LIST_NAMES, "context", "output", "outputs", "result", "data")
-# Where nothing but a list of documents may lie, and what may stand beside it there.
-_ALONE = (*LIST_NAMES, "output", "outputs", "result")
-_SEARCHED = {"query", "question", "input", "k", "top_k", "scores", "total", "count", "namespace", "usage", "took"}
+_ANSWER_NAMES = ("answer", "response", "result", "completion")
 # Says what is no part of what was retrieved: embeddings are long, and names of classes say nothing.
 _NOT_METADATA = ("embedding", "sparse_embedding", "vector", "vectors", "class_name", "type", "blob", "lc")
 _SPEAKERS = ("human", "ai", "system", "tool", "function", "AIMessageChunk")
@@ -75,6 +73,16 @@ def read_document(logged: JsonValue) -> Document | None:
     if isinstance(logged, list):
         return _scored(logged)
     return _from_object(logged) if isinstance(logged, dict) else None
+
+
+def completed(document: Document) -> Document:
+    """Return the document with the id and the score that its metadata hold, where it has none of its own."""
+    document_id, score = document.id, document.score
+    if document_id is None:
+        document_id = _id_in(document.metadata)
+    if score is None:
+        score = _first(document.metadata, _METADATA_SCORE_NAMES, as_number)
+    return document.model_copy(update={"id": document_id, "score": score})
 
 
 def read_documents(logged: JsonValue) -> tuple[Document, ...] | None:
@@ -97,38 +105,21 @@ def documents_of(output: JsonValue) -> tuple[Document, ...] | None:
     return _found(output, _MAX_LEVELS)
 
 
-def documents_beside_answer(output: JsonValue) -> tuple[Document, ...] | None:
-    """Return the documents that a chain gives back with its answer, under a common name; None if there is no list."""
-    output = as_parsed(output)
-    for _ in range(_MAX_WRAPPERS):
-        if not isinstance(output, dict):
-            return None
-        found = (read_documents(as_parsed(output[name])) for name in (*LIST_NAMES, "context") if name in output)
-        documents = next((documents for documents in found if documents is not None), None)
-        if documents is not None:
-            return documents
-        output = as_parsed(next((output[name] for name in ("output", "outputs", "result") if name in output), None))
-    return None
+def looks_retrieved(output: JsonValue) -> bool:
+    """Whether the output of a step of unknown kind is a list of documents, bare or under its usual name.
 
-
-def looks_retrieved(output: JsonValue, *, is_named: bool = False) -> bool:
-    """Whether the output of a step of unknown kind is a list of documents and nothing else, bare or under a usual name.
-
-    Each must have a text, and an id, a score or metadata, as no message and no part of a prompt has. Where the step is
-    named for it (``is_named``), texts alone will do, and so will an empty list.
+    Each must have a text, and an id, a score or metadata, as no message and no part of a prompt has; and there must
+    be no answer beside them.
     """
-    documents = read_documents(_list_alone(as_parsed(output)))
-    if documents is None or is_named:
-        return documents is not None
-    return bool(documents) and all(_is_evident(document) for document in documents)
-
-
-def _list_alone(output: JsonValue) -> JsonValue:
-    """The list that an output is, or holds beside what one searched for."""
-    if not isinstance(output, dict):
-        return output
-    lists = {name: listed for name in _ALONE if isinstance(listed := as_parsed(output.get(name)), list)}
-    return next(iter(lists.values())) if len(lists) == 1 and output.keys() - lists.keys() <= _SEARCHED else None
+    output = as_parsed(output)
+    if isinstance(output, dict):
+        if any(name in output for name in _ANSWER_NAMES):
+            return False
+        output = next((output[name] for name in LIST_NAMES if isinstance(output.get(name), list)), None)
+    if not isinstance(output, list) or not output:
+        return False
+    documents = read_documents(output)
+    return documents is not None and all(_is_evident(document) for document in documents)
 
 
 def _found(output: JsonValue, levels: int) -> tuple[Document, ...] | None:
@@ -183,7 +174,7 @@ def _from_object(logged: JsonObject) -> Document | None:
     if text is None:
         # Pinecone and others keep the text where the rest is kept.
         text = _text(metadata)
-    document_id = explicit_id or _first(metadata, _METADATA_ID_NAMES, as_identifier) or _place(metadata)
+    document_id = explicit_id or _id_in(metadata)
     if text is None and document_id is None:
         return None
     if score is None:
@@ -228,6 +219,10 @@ def _plain(value: JsonValue) -> str | None:
 
 def _metadata(fields: JsonObject) -> JsonObject:
     return _first(fields, METADATA_NAMES, lambda value: as_object(as_parsed(value))) or {}
+
+
+def _id_in(metadata: JsonObject) -> str | None:
+    return _first(metadata, _METADATA_ID_NAMES, as_identifier) or _place(metadata)
 
 
 def _place(metadata: JsonObject) -> str | None:

@@ -99,8 +99,7 @@ def keyed(settlement: Settlement, incarnation: int = 0, now: datetime | None = N
         return Keyed(settlement, None)
     interaction = decoded.interaction
     key = (interaction.app, interaction.interaction_id, bytes.fromhex(interaction.content_hash))
-    came = delivery_of(settlement.record, decoded, incarnation, now or datetime.now(UTC), settlement.item)
-    return Keyed(settlement, key, came)
+    return Keyed(settlement, key, delivery_of(settlement.record, decoded, incarnation, now or datetime.now(UTC)))
 
 
 def plan_revisions(batch: Sequence[Keyed], stored: Mapping[ContentKey, StoredRevision]) -> RevisionPlan:
