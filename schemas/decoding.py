@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cache
 from typing import TypeAlias
 
 import orjson
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from schemas.adapters import adapter_for
+from schemas.adapters.adapter import Adapter, Finding
+from schemas.adapters.columns import with_json_columns
 from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.deletion import is_deletion
-from schemas.envelope import JsonObject, Opened, open_all
+from schemas.envelope import Found, Opened, open_all
 from schemas.errors import NoValue, UnusablePayload
-from schemas.headers import Headers
+from schemas.formats import AUTO, reader_of
+from schemas.headers import Headers, header_texts
 from schemas.interaction import MAX_ID_CHARS, Interaction, Passage
 from schemas.names import derived_id, suffixed_id
-from schemas.payload import present
+from schemas.payload import JsonObject, present
 from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
 from schemas.skip_reason import SkipReason
@@ -81,25 +83,28 @@ def decode_payload(
     default_app: str,
     received_at: datetime,
     has_key: bool = False,
+    format_name: str = AUTO,
 ) -> Reading:
     """Read one message. Never raises, whatever the bytes and headers.
 
-    With a key (``has_key``) a message without a value is a tombstone. ``max_bytes`` bounds the value, ``default_app``
-    (a valid app name) stands in where a row names no app. ``received_at`` must know its zone; a time more than a day
-    after it is dropped.
+    With a key (``has_key``) a message without a value is a tombstone. ``max_bytes`` bounds the value, compressed and
+    not, ``default_app`` (a valid app name) stands in where a row names no app. ``received_at`` must know its zone; a
+    time more than a day after it is dropped. ``format_name`` is one of ``FORMATS``.
     """
-    headers = tuple(headers)
+    message = _Message(value or b"", tuple(headers), max_bytes, format_name)
     try:
-        opened = open_all(present(value, max_bytes=max_bytes), headers)
+        opened = message.opened(present(value, max_bytes=max_bytes))
     except UnusablePayload as unusable:
         if has_key and isinstance(unusable, NoValue):
             return Reading((Skipped(SkipReason.TOMBSTONE),))
         return Reading((_rejected(unusable),))
     results: list[Result] = []
     pieces: list[Piece] = []
+    spelled = cache(message.spelled)
+    texts = header_texts(message.headers)
     for index, one in enumerate(opened):
-        spell = partial(_spelled, value or b"", headers, index)
-        for found in _read(one, headers, spell, default_app=default_app, received_at=received_at):
+        body = _Body(message, index, texts, spelled)
+        for found in _read(one, body, default_app=default_app, received_at=received_at):
             if isinstance(found, Piece):
                 pieces.append(found)
             else:
@@ -112,32 +117,88 @@ def decode_exchange(native: JsonObject, adapter: str, *, default_app: str, recei
     return _decoded(native, Opened({}), adapter, None, default_app=default_app, received_at=received_at)
 
 
-def _read(
-    opened: Opened,
-    headers: Headers,
-    spell: Callable[[int], tuple[Opened, JsonObject]],
-    *,
-    default_app: str,
-    received_at: datetime,
-) -> Iterator[Result | Piece]:
-    """What one body holds. ``spell`` reads one of its findings again with unstorable characters apart."""
-    if is_deletion(opened.body, opened.event, headers):
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """The bytes of one message and how they are to be read."""
+
+    value: bytes
+    headers: tuple[tuple[str, bytes | None], ...]
+    max_bytes: int
+    format_name: str
+
+    def opened(self, value: bytes) -> tuple[Found, ...]:
+        return open_all(value, self.headers, max_bytes=self.max_bytes)
+
+    def spelled(self) -> tuple[Found, ...]:
+        """The same of a usable message, with escapes in the place of characters that cannot be stored."""
+        return open_all(self.value, self.headers, max_bytes=self.max_bytes, spelled=True)
+
+    def reading(self, opened: Opened, *, spelled: bool = False) -> tuple[Adapter, tuple[Finding, ...]]:
+        """What a body holds, and the adapter that says so. Raises UnusablePayload, with the format if one is set."""
+        body = with_json_columns(opened.body, spelled=spelled) if opened.is_change else opened.body
+        adapter = reader_of(body, self.headers, self.format_name)
+        try:
+            return adapter, tuple(adapter.read(body))
+        except UnusablePayload as unusable:
+            if self.format_name == AUTO:
+                raise
+            raise UnusablePayload(unusable.reason, f"{adapter.name}: {unusable.detail}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """One of the bodies of a message. ``texts`` are its headers; ``spelled`` opens the message again, once."""
+
+    message: _Message
+    index: int
+    texts: Mapping[str, str]
+    spelled: Callable[[], tuple[Found, ...]]
+
+    def findings_again(self) -> tuple[Opened, tuple[Finding, ...]]:
+        """What the body holds, with unstorable characters apart."""
+        opened = self.spelled()[self.index]
+        if isinstance(opened, UnusablePayload):
+            return Opened({}), ()
+        return opened, self.message.reading(opened, spelled=True)[1]
+
+
+def _read(one: Found, body: _Body, *, default_app: str, received_at: datetime) -> Iterator[Result | Piece]:
+    """What one body holds."""
+    if isinstance(one, UnusablePayload):
+        yield _rejected(one)
+        return
+    if is_deletion(one.body, one.event, body.texts):
         yield Skipped(SkipReason.DELETION)
         return
     try:
-        adapter = adapter_for(opened.body, headers)
-        findings = tuple(adapter.read(opened.body))
+        adapter, findings = body.message.reading(one)
     except UnusablePayload as unusable:
-        yield _rejected(unusable)
+        yield _rejected(unusable, one.row)
         return
+    again = cache(body.findings_again)
     for index, found in enumerate(findings):
         if isinstance(found, Piece):
             yield found
         elif isinstance(found, SkipReason):
             yield Skipped(found)
         else:
-            again = partial(_completed_again, spell, index, default_app=default_app)
-            yield _decoded(found, opened, adapter.name, again, default_app=default_app, received_at=received_at)
+            spelled = _Spelled(again, index, default_app)
+            yield _decoded(found, one, adapter.name, spelled, default_app=default_app, received_at=received_at)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelled:
+    """Reads an exchange again, with escapes in the place of characters that cannot be stored."""
+
+    again: Callable[[], tuple[Opened, tuple[Finding, ...]]]
+    finding: int
+    default_app: str
+
+    def __call__(self) -> JsonObject:
+        opened, findings = self.again()
+        found = findings[self.finding] if self.finding < len(findings) else {}
+        native = found if isinstance(found, dict) else {}
+        return _completed(native, opened, default_app=self.default_app, max_id_chars=_MAX_SPELLED_CHARS)
 
 
 def _decoded(
@@ -150,18 +211,19 @@ def _decoded(
     received_at: datetime,
 ) -> Decoded | Rejected:
     try:
-        native = _completed(native, opened.event, default_app=default_app)
+        native = _completed(native, opened, default_app=default_app)
         dated, repairs = _dated(native, received_at=received_at)
         interaction = _validated(dated)
         interaction_id, renamed = _named(native, spelled or (lambda: native))
     except UnusablePayload as unusable:
-        return _rejected(unusable)
+        return _rejected(unusable, opened.row)
     named = interaction.model_copy(update={"interaction_id": interaction_id}) if renamed else interaction
     return Decoded(named, adapter, (*opened.repairs, *repairs, *renamed))
 
 
-def _rejected(unusable: UnusablePayload) -> Rejected:
-    return Rejected(unusable.reason, unusable.detail[:MAX_DETAIL_CHARS])
+def _rejected(unusable: UnusablePayload, row: int | None = None) -> Rejected:
+    detail = unusable.detail if row is None else f"row {row}: {unusable.detail}"
+    return Rejected(unusable.reason, detail[:MAX_DETAIL_CHARS])
 
 
 def _named(native: JsonObject, spelled: Callable[[], JsonObject]) -> tuple[str, tuple[Repair, ...]]:
@@ -178,42 +240,28 @@ def _named(native: JsonObject, spelled: Callable[[], JsonObject]) -> tuple[str, 
     return suffixed_id(interaction_id, logged["app"], logged["interaction_id"]), (Repair.ID_SUFFIXED,)
 
 
-def _spelled(value: bytes, headers: Headers, body: int, finding: int) -> tuple[Opened, JsonObject]:
-    """A finding of a usable message, with escapes in the place of characters that cannot be stored."""
-    opened = open_all(value, headers, spelled=True)[body]
-    found = tuple(adapter_for(opened.body, headers).read(opened.body))[finding]
-    return opened, found if isinstance(found, dict) else {}
-
-
-def _completed_again(
-    spell: Callable[[int], tuple[Opened, JsonObject]], finding: int, *, default_app: str
-) -> JsonObject:
-    opened, native = spell(finding)
-    return _completed(native, opened.event, default_app=default_app, max_id_chars=_MAX_SPELLED_CHARS)
-
-
-def _completed(
-    native: JsonObject, event: JsonObject, *, default_app: str, max_id_chars: int = MAX_ID_CHARS
-) -> JsonObject:
-    """Fill what the row leaves out from the CloudEvents attributes around it, which are kept as metadata.
+def _completed(native: JsonObject, opened: Opened, *, default_app: str, max_id_chars: int = MAX_ID_CHARS) -> JsonObject:
+    """Fill what the row leaves out from what is around it. The attributes of CloudEvents are kept as metadata.
 
     What a model thought before it answered is no part of the answer that was shown.
     """
-    native = with_thoughts_apart(native)
+    native, event = with_thoughts_apart(native), opened.event
     complete = dict(native)
-    complete["interaction_id"] = native.get("interaction_id") or _event_id(event, max_id_chars)
+    complete["interaction_id"] = native.get("interaction_id") or _event_id(opened, max_id_chars)
     complete["app"] = native.get("app") or default_app
     if native.get("occurred_at") is None:
-        complete["occurred_at"] = event.get("time")
+        complete["occurred_at"] = event.get("time") if opened.changed_at is None else opened.changed_at
     if event:
         complete["metadata"] = _with_metadata(native, {"cloudevent": event})
     return complete
 
 
-def _event_id(event: JsonObject, max_chars: int) -> str | None:
-    """An event's id is unique only together with its source."""
-    source, event_id = as_text(event.get("source")), as_text(event.get("id"))
+def _event_id(opened: Opened, max_chars: int) -> str | None:
+    """An event's id is unique only together with its source, and of several rows in it each has a number."""
+    source, event_id = as_text(opened.event.get("source")), as_text(opened.event.get("id"))
     joined = f"{source}#{event_id}" if source and event_id else event_id
+    if joined and opened.event_row is not None:
+        joined = f"{joined}#{opened.event_row}"
     return joined if joined and len(joined) <= max_chars else None
 
 

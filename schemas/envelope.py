@@ -1,37 +1,64 @@
-"""Takes wrappers off: CloudEvents, Kafka Connect's schema and payload, JSON in a JSON string. They may be nested."""
+"""Takes wrappers off: CloudEvents, Kafka Connect's schema and payload, changes of rows, JSON in a JSON string, arrays.
+
+They may be nested.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from itertools import islice
+from typing import TypeAlias, TypeVar
 
+import orjson
 from pydantic import JsonValue
 
+from schemas.change import change_of
+from schemas.encodings.compression import decompressed
 from schemas.errors import NoValue, UnusablePayload
 from schemas.framing import parse_framed
 from schemas.headers import Headers, header_texts
-from schemas.payload import Parsed, parse_json
+from schemas.lines import MAX_ROWS, json_lines, too_many_rows
+from schemas.payload import JsonObject, Parsed, parse_json
 from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
+from schemas.text import REPLACEMENT
 
-JsonObject: TypeAlias = dict[str, JsonValue]
+__all__ = ["MAX_WRAPPERS", "Found", "JsonObject", "Opened", "open_all"]
 
 MAX_WRAPPERS = 4
 
 _EVENT_HEADER_PREFIX = "ce_"
 _EVENT_DATA = ("data", "data_base64")
 _CONNECT_FIELDS = {"schema", "payload"}
+_HOLDS_JSON = re.compile("[\ufeff\t\n\r ]*[{[]")
+
+_PartT = TypeVar("_PartT")
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The object inside all wrappers, the attributes of the CloudEvents around it, and what was repaired."""
+    """The object inside all wrappers, the attributes of the CloudEvents around it, and what was repaired.
+
+    ``row`` is its number, from 1, in a message that holds several, and ``event_row`` in an event that does.
+    ``is_change`` says that it is a row of a database, or a document, as change data capture tells of it; it was made so
+    at ``changed_at``, in any form that ``parse_timestamp`` reads.
+    """
 
     body: JsonObject
     event: JsonObject = field(default_factory=dict)
     repairs: tuple[Repair, ...] = ()
+    row: int | None = None
+    event_row: int | None = None
+    is_change: bool = False
+    changed_at: JsonValue = None
+
+
+Found: TypeAlias = Opened | UnusablePayload
+"""One of several bodies, or why it is none: the detail begins with the number of its row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,53 +69,124 @@ class _Layer:
     event: JsonObject
     repairs: tuple[Repair, ...]
     spelled: bool
+    max_bytes: int
+    wrappers_left: int = MAX_WRAPPERS
+    may_be_string: bool = True
+    may_be_array: bool = True
+    is_one_of_several: bool = False
+    event_row: int | None = None
+    is_change: bool = False
+    changed_at: JsonValue = None
 
 
-def open_envelope(value: bytes, headers: Headers, *, spelled: bool = False) -> Opened:
-    """Parse the value and unwrap it down to the object that describes the exchange; ``spelled`` as in ``parse_json``.
+def open_all(value: bytes, headers: Headers, *, max_bytes: int, spelled: bool = False) -> tuple[Found, ...]:
+    """Parse the value and give what its wrappers hold, in order, at least one; ``spelled`` as in ``parse_json``.
 
-    Raises NoValue, and UnusablePayload: as ``parse_framed`` does; null_value, empty_value or not_an_object for what a
-    wrapper holds; too_deep for more than MAX_WRAPPERS wrappers; wrong_shape for base64 that is none.
+    Of several bodies (an array, JSON lines) each one stands for itself. ``max_bytes`` bounds the value decompressed.
+    Raises NoValue, and UnusablePayload: as ``decompressed`` and ``parse_framed`` do; null_value, empty_value or
+    not_an_object for what a wrapper holds; too_deep for more than MAX_WRAPPERS wrappers; wrong_shape for base64 that
+    is none and for a change that lacks the row; too_many_rows.
     """
-    parsed = parse_framed(value, spelled=spelled)
-    layer = _Layer(parsed.value, _event_of_headers(headers, spelled=spelled), parsed.repairs, spelled)
-    was_string = False
-    for _ in range(MAX_WRAPPERS + 1):
-        inner = _unwrap(layer, may_be_string=not was_string)
-        if inner is None:
-            return Opened(_body(layer.node), layer.event, layer.repairs)
-        was_string = was_string or isinstance(layer.node, str)
-        layer = inner
-    raise UnusablePayload(RejectReason.TOO_DEEP, f"more than {MAX_WRAPPERS} wrappers")
+    headers = tuple(headers)
+    text = decompressed(value, headers, max_bytes=max_bytes)
+    outermost = _Layer(None, _event_of_headers(headers, spelled=spelled), (), spelled, max_bytes)
+    lines = json_lines(text)
+    found = _of_value(outermost, text) if lines is None else _several(outermost, lines, _of_line)
+    rows = tuple(islice(found, MAX_ROWS + 1))
+    if len(rows) > MAX_ROWS:
+        raise too_many_rows()
+    return tuple(_numbered(one, number) for number, one in enumerate(rows, 1))
 
 
-def open_all(value: bytes, headers: Headers, *, spelled: bool = False) -> tuple[Opened, ...]:
-    """Parse the value and give what its wrappers hold, in order. Raises as ``open_envelope`` does."""
-    return (open_envelope(value, headers, spelled=spelled),)
+def _of_value(layer: _Layer, text: bytes) -> Iterator[Found]:
+    return _opened(_parsed(layer, parse_framed(text, spelled=layer.spelled)))
 
 
-def _unwrap(layer: _Layer, *, may_be_string: bool) -> _Layer | None:
+def _of_line(layer: _Layer, line: bytes) -> Iterator[Found]:
+    return _opened(_parsed(layer, parse_json(line, spelled=layer.spelled)))
+
+
+def _of_element(layer: _Layer, node: JsonValue) -> Iterator[Found]:
+    repairs = layer.repairs
+    if repairs and REPLACEMENT.encode() not in orjson.dumps(node):
+        # What was repaired lies in another element.
+        repairs = tuple(repair for repair in repairs if repair is Repair.BOM)
+    return _opened(replace(layer, node=node, repairs=repairs))
+
+
+def _opened(layer: _Layer) -> Iterator[Found]:
+    """What a layer holds: one body, or several."""
+    while (inner := _unwrap(layer)) is not None:
+        if not layer.wrappers_left:
+            raise UnusablePayload(RejectReason.TOO_DEEP, f"more than {MAX_WRAPPERS} wrappers")
+        layer = replace(inner, wrappers_left=layer.wrappers_left - 1)
+    if not isinstance(layer.node, list) or not layer.may_be_array:
+        yield Opened(
+            body=_body(layer.node),
+            event=layer.event,
+            repairs=layer.repairs,
+            row=0 if layer.is_one_of_several else None,
+            event_row=layer.event_row,
+            is_change=layer.is_change,
+            changed_at=layer.changed_at,
+        )
+        return
+    if not layer.node:
+        raise UnusablePayload(RejectReason.EMPTY_VALUE, "an empty array")
+    yield from _several(layer, layer.node, _of_element)
+
+
+def _several(
+    layer: _Layer, parts: Sequence[_PartT], read: Callable[[_Layer, _PartT], Iterator[Found]]
+) -> Iterator[Found]:
+    """What each part holds; what is wrong with one is no fault of the others."""
+    if layer.event and len(parts) * len(orjson.dumps(layer.event)) > layer.max_bytes:
+        raise UnusablePayload(
+            RejectReason.TOO_LARGE, f"attributes of an event with {len(parts)} rows, the limit is {layer.max_bytes}"
+        )
+    for number, part in enumerate(parts, 1):
+        event_row = number if layer.event else layer.event_row
+        inner = replace(layer, is_one_of_several=True, may_be_array=False, event_row=event_row)
+        try:
+            yield from read(inner, part)
+        except UnusablePayload as unusable:
+            yield unusable
+
+
+def _numbered(found: Found, number: int) -> Found:
+    if isinstance(found, UnusablePayload):
+        return UnusablePayload(found.reason, f"row {number}: {found.detail}")
+    return found if found.row is None else replace(found, row=number)
+
+
+def _unwrap(layer: _Layer) -> _Layer | None:
     """Return what the outermost wrapper holds, or None if there is no wrapper left."""
     node = layer.node
-    if isinstance(node, str) and may_be_string and node.lstrip("\ufeff\t\n\r ").startswith("{"):
-        return _parsed(layer, parse_json(node.encode(), spelled=layer.spelled))
+    if isinstance(node, str) and layer.may_be_string and _HOLDS_JSON.match(node):
+        inner = _parsed(layer, parse_json(node.encode(), spelled=layer.spelled))
+        return replace(inner, may_be_string=False, may_be_array=True)
     if not isinstance(node, dict):
         return None
     if "specversion" in node and any(name in node for name in _EVENT_DATA):
         return _open_event(layer, node)
     if node.keys() == _CONNECT_FIELDS:
-        return replace(layer, node=node["payload"])
-    return None
+        return replace(layer, node=node["payload"], may_be_array=True)
+    change = change_of(node, spelled=layer.spelled)
+    if change is None:
+        return None
+    return replace(layer, node=change.rows, may_be_array=True, is_change=True, changed_at=change.changed_at)
 
 
 def _open_event(layer: _Layer, event: JsonObject) -> _Layer:
     attributes = {name: value for name, value in event.items() if name not in _EVENT_DATA}
-    layer = replace(layer, event={**layer.event, **attributes})
-    if event.get("data") is not None:
-        return replace(layer, node=event["data"])
-    if "data_base64" not in event:
+    layer = replace(layer, event={**layer.event, **attributes}, event_row=None, may_be_array=True)
+    data = event.get("data")
+    if data is not None and event.get("datacontentencoding") != "base64":
+        return replace(layer, node=data)
+    encoded = event.get("data_base64") if data is None else data
+    if encoded is None and "data_base64" not in event:
         raise UnusablePayload(RejectReason.NULL_VALUE, "the event has no data")
-    return _parsed(layer, parse_framed(_decode_base64(event["data_base64"]), spelled=layer.spelled))
+    return _parsed(layer, parse_framed(_decode_base64(encoded), spelled=layer.spelled))
 
 
 def _decode_base64(data: JsonValue) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from schemas.encodings.multipart import multipart_as_json
 from schemas.errors import UnusablePayload
 from schemas.payload import Parsed, parse_json
 from schemas.reject_reason import RejectReason
@@ -15,19 +16,23 @@ _FRAMES = {
     b"\x03\x00": 18,  # AWS Glue: version, no compression, schema id of sixteen bytes
 }
 
-# gzip, Zstandard, an Avro file, a Parquet file; or a control character that is not JSON's white space.
-_BINARY = re.compile(rb"\x1f\x8b|\x28\xb5\x2f\xfd|Obj\x01|PAR1|[\x00-\x08\x0b\x0c\x0e-\x1f]")
+# An Avro file, a Parquet file; or, unless it begins as JSON or UTF-16 does, a control character near the beginning.
+_BINARY = re.compile(
+    rb"Obj\x01|PAR1|(?![\t\n\r ]*[{\[\x22]|\xff\xfe|\xfe\xff)[^\x00]{0,256}?[\x00-\x08\x0b\x0c\x0e-\x1f]", re.DOTALL
+)
 
-# Behind a frame, Avro and Protobuf may begin with any byte but hardly with a brace.
-_FRAMED_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\r ]*(?:\{|$)")
+# Behind a frame, Avro and Protobuf may begin with any byte but hardly with a bracket.
+_FRAMED_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\r ]*(?:[\[{]|$)")
 
 
 def parse_framed(value: bytes, *, spelled: bool = False) -> Parsed:
-    """Take a schema registry's frame off, if there is one, and parse the JSON behind it, or OTLP in protobuf.
+    """Take a schema registry's frame off, if there is one, and parse the JSON behind it, OTLP in protobuf or multipart.
 
-    Raises UnusablePayload as ``parse_json`` does, and unsupported_encoding for what is visibly another encoding.
+    Raises UnusablePayload as ``parse_json`` and ``multipart_as_json`` do, and unsupported_encoding for what is visibly
+    another encoding.
     """
     payload = _without_frame(value)
+    payload = multipart_as_json(payload) or payload
     try:
         return parse_json(payload, spelled=spelled)
     except UnusablePayload:

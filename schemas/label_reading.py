@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import JsonValue, ValidationError
@@ -12,11 +13,11 @@ from pydantic_core import ErrorDetails
 from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.decoding import Rejected
 from schemas.deletion import is_deletion
-from schemas.envelope import JsonObject, open_envelope
+from schemas.envelope import Found, open_all
 from schemas.errors import NoValue, UnusablePayload
-from schemas.headers import Headers
+from schemas.headers import Headers, header_texts
 from schemas.label_adapters import label_adapter_for
-from schemas.payload import present
+from schemas.payload import JsonObject, present
 from schemas.reject_reason import RejectReason
 from schemas.review_label import ReviewLabel
 from schemas.skip_reason import SkipReason
@@ -58,14 +59,31 @@ def read_label_payload(
     """
     headers = tuple(headers)
     try:
-        opened = open_envelope(present(value, max_bytes=max_bytes), headers)
+        opened = open_all(present(value, max_bytes=max_bytes), headers, max_bytes=max_bytes)
     except UnusablePayload as unusable:
         if has_key and isinstance(unusable, NoValue):
             return Reading(skip=SkipReason.TOMBSTONE)
         return Reading((), (_rejected(unusable),))
-    if is_deletion(opened.body, opened.event, headers):
+    texts = header_texts(headers)
+    return _together([_of_body(one, texts, received_at) for one in opened])
+
+
+def _of_body(one: Found, texts: Mapping[str, str], received_at: datetime) -> Reading:
+    if isinstance(one, UnusablePayload):
+        return Reading((), (_rejected(one),))
+    if is_deletion(one.body, one.event, texts):
         return Reading(skip=SkipReason.DELETION)
-    return read_label_row(opened.body, received_at=received_at)
+    read = read_label_row(one.body, received_at=received_at)
+    if one.row is None:
+        return read
+    faults = (replace(fault, detail=f"row {one.row}: {fault.detail}"[:MAX_DETAIL_CHARS]) for fault in read.faults)
+    return replace(read, faults=tuple(faults))
+
+
+def _together(read: Sequence[Reading]) -> Reading:
+    labels = tuple(label for one in read for label in one.labels)
+    faults = tuple(fault for one in read for fault in one.faults)
+    return Reading(labels, faults, None if labels or faults else next((one.skip for one in read if one.skip), None))
 
 
 def read_label_row(row: JsonObject, *, received_at: datetime, tool: str | None = None) -> Reading:

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TypeAlias
 
 import orjson
 from pydantic import JsonValue
@@ -13,6 +14,8 @@ from pydantic import JsonValue
 from schemas.errors import NoValue, UnusablePayload
 from schemas.reject_reason import RejectReason
 from schemas.repair import Repair
+
+JsonObject: TypeAlias = dict[str, JsonValue]
 
 # Far above any logging format, far below where a recursive reader of the result would fail.
 MAX_DEPTH = 100

@@ -23,6 +23,8 @@ class RejectReason(StrEnum):
     NOT_AN_OBJECT = "not_an_object"
     WRONG_SHAPE = "wrong_shape"
     UNSUPPORTED_ENCODING = "unsupported_encoding"
+    INVALID_ENCODING = "invalid_encoding"
+    TOO_MANY_ROWS = "too_many_rows"
     BAD_LABEL = "bad_label"
     UNKNOWN_SENTENCE = "unknown_sentence"
     SCORING_FAILED = "scoring_failed"

@@ -8,12 +8,13 @@ from __future__ import annotations
 from schemas.adapters.adapter import Adapter
 from schemas.adapters.fields import wrong_shape
 from schemas.adapters.flat import FLAT_NAMES, FlatAdapter
+from schemas.adapters.langsmith import LangSmithAdapter
 from schemas.adapters.native import NativeAdapter
 from schemas.adapters.otlp import OtlpAdapter
 from schemas.envelope import JsonObject
 from schemas.headers import Headers
 
-ADAPTERS: tuple[Adapter, ...] = (NativeAdapter(), OtlpAdapter(), FlatAdapter())
+ADAPTERS: tuple[Adapter, ...] = (NativeAdapter(), OtlpAdapter(), LangSmithAdapter(), FlatAdapter())
 
 
 def adapter_for(row: JsonObject, headers: Headers) -> Adapter:

@@ -54,7 +54,9 @@ _MAX_WRAPPERS = 3
 # How far down an output its list of documents may lie.
 _MAX_LEVELS = 4
 _LEVELS = (*LIST_NAMES, "context", "output", "outputs", "result", "data")
-_ANSWER_NAMES = ("answer", "response", "result", "completion")
+# Where nothing but a list of documents may lie, and what may stand beside it there.
+_ALONE = (*LIST_NAMES, "output", "outputs", "result")
+_SEARCHED = {"query", "question", "input", "k", "top_k", "scores", "total", "count", "namespace", "usage", "took"}
 # Says what is no part of what was retrieved: embeddings are long, and names of classes say nothing.
 _NOT_METADATA = ("embedding", "sparse_embedding", "vector", "vectors", "class_name", "type", "blob", "lc")
 _SPEAKERS = ("human", "ai", "system", "tool", "function", "AIMessageChunk")
@@ -105,21 +107,38 @@ def documents_of(output: JsonValue) -> tuple[Document, ...] | None:
     return _found(output, _MAX_LEVELS)
 
 
-def looks_retrieved(output: JsonValue) -> bool:
-    """Whether the output of a step of unknown kind is a list of documents, bare or under its usual name.
-
-    Each must have a text, and an id, a score or metadata, as no message and no part of a prompt has; and there must
-    be no answer beside them.
-    """
+def documents_beside_answer(output: JsonValue) -> tuple[Document, ...] | None:
+    """Return the documents that a chain gives back with its answer, under a common name; None if there is no list."""
     output = as_parsed(output)
-    if isinstance(output, dict):
-        if any(name in output for name in _ANSWER_NAMES):
-            return False
-        output = next((output[name] for name in LIST_NAMES if isinstance(output.get(name), list)), None)
-    if not isinstance(output, list) or not output:
-        return False
-    documents = read_documents(output)
-    return documents is not None and all(_is_evident(document) for document in documents)
+    for _ in range(_MAX_WRAPPERS):
+        if not isinstance(output, dict):
+            return None
+        found = (read_documents(as_parsed(output[name])) for name in (*LIST_NAMES, "context") if name in output)
+        documents = next((documents for documents in found if documents is not None), None)
+        if documents is not None:
+            return documents
+        output = as_parsed(next((output[name] for name in ("output", "outputs", "result") if name in output), None))
+    return None
+
+
+def looks_retrieved(output: JsonValue, *, is_named: bool = False) -> bool:
+    """Whether the output of a step of unknown kind is a list of documents and nothing else, bare or under a usual name.
+
+    Each must have a text, and an id, a score or metadata, as no message and no part of a prompt has. Where the step is
+    named for it (``is_named``), texts alone will do, and so will an empty list.
+    """
+    documents = read_documents(_list_alone(as_parsed(output)))
+    if documents is None or is_named:
+        return documents is not None
+    return bool(documents) and all(_is_evident(document) for document in documents)
+
+
+def _list_alone(output: JsonValue) -> JsonValue:
+    """The list that an output is, or holds beside what one searched for."""
+    if not isinstance(output, dict):
+        return output
+    lists = {name: listed for name in _ALONE if isinstance(listed := as_parsed(output.get(name)), list)}
+    return next(iter(lists.values())) if len(lists) == 1 and output.keys() - lists.keys() <= _SEARCHED else None
 
 
 def _found(output: JsonValue, levels: int) -> tuple[Document, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.traces.step import Step
@@ -32,3 +33,11 @@ class Piece:
     def app(self) -> str | None:
         """The first application that a step names."""
         return next((step.app for step in self.steps if step.app), None)
+
+
+def pieces_of(system: str, steps: Iterable[tuple[str, Step]], adapter: str) -> tuple[Piece, ...]:
+    """Return a piece for each trace, in order of their first steps; ``steps`` are trace ids with a step of theirs."""
+    traces: dict[str, list[Step]] = {}
+    for trace_id, step in steps:
+        traces.setdefault(trace_id, []).append(step)
+    return tuple(Piece(TraceKey(system, trace_id), tuple(those), adapter) for trace_id, those in traces.items())

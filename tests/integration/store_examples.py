@@ -182,8 +182,8 @@ def skipped(offset: int, interaction_id: str, threshold: Threshold) -> Settlemen
     )
 
 
-def dead_letter(offset: int, partition: int = 0) -> Settlement:
-    return Settlement(record(offset, partition), Outcome.DEAD_LETTERED, "not_json", "line 1 column 1")
+def dead_letter(offset: int, partition: int = 0, item: int = 1) -> Settlement:
+    return Settlement(record(offset, partition), Outcome.DEAD_LETTERED, "not_json", "line 1 column 1", item=item)
 
 
 def claim(

@@ -126,6 +126,24 @@ def test_letters_are_listed_and_counted_with_their_reasons(letters: Letters) -> 
     assert "for invalid_json" in dlq("list", "--summary").stdout.splitlines()[1]
 
 
+def test_a_message_of_which_several_rows_are_wrong_is_one_letter(letters: Letters) -> None:
+    with RecordSink(letters.broker.bootstrap) as sink:
+        sink.send(letters.topic, b"[]").result(DEADLINE_S)
+        (record,) = letters.records(letters.topic)
+        bad = [
+            Settlement(record, Outcome.DEAD_LETTERED, RejectReason.WRONG_SHAPE, "answer: missing", item=item)
+            for item in (2, 3, 5)
+        ]
+        good = Settlement(record, Outcome.SKIPPED, "duplicate")
+        DeadLetters(sink, letters.dead_letter_topic, MAX_MESSAGE_BYTES).send([good, *bad])
+    (shown,) = listed()
+    assert (shown["offset"], shown["reason"], shown["detail"]) == (
+        record.offset,
+        "wrong_shape",
+        "row 2: answer: missing; and 2 more",
+    )
+
+
 def test_an_empty_topic_says_so(letters: Letters) -> None:
     assert dlq("list").stdout == f"no such dead letters in {letters.dead_letter_topic}\n"
     assert dlq("list", "--summary").stdout == f"no such dead letters in {letters.dead_letter_topic}\n"

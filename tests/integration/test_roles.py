@@ -134,7 +134,7 @@ READERS_MAY_NOT = (
     "SELECT * FROM alembic_version",
     "SELECT * FROM schema_revisions",
     "INSERT INTO scorers (model, revision, dtype, template, method, label) VALUES ('', '', '', '', '', '')",
-    "INSERT INTO v_dead_letters (topic) VALUES ('')",
+    "INSERT INTO v_job_runs (job) VALUES ('')",
     "UPDATE v_job_runs SET detail = ''",
     "DELETE FROM v_lost_offsets",
     "DELETE FROM interactions",
@@ -211,7 +211,12 @@ def work(owner: str) -> None:
 def consume(store: Store) -> int:
     scorer_id, threshold = prepared(store)
     assert store.sampling.allowances(scorer_id, ["shop"])["shop"].policy == DEFAULT_POLICY
-    batch = [selected(scored(0, "id-0", GAPS, threshold)), scored(1, "id-1", GAPS, threshold), dead_letter(2)]
+    batch = [
+        selected(scored(0, "id-0", GAPS, threshold)),
+        scored(1, "id-1", GAPS, threshold),
+        dead_letter(2),
+        dead_letter(2, item=2),
+    ]
     assert store.settlements.settle(scorer_id, batch, [advance(0, 3)]).fenced == ()
     assert len(store.interactions.known(scorer_id, [_key(batch[0])])) == 1
     store.settlements.settle(scorer_id, [scored(3, "id-0", GAPS, threshold, edition="Once more. ")], [advance(3, 4)])

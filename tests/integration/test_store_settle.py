@@ -152,6 +152,70 @@ def test_a_dead_letter_is_only_booked(store: Store, database_url: str) -> None:
     assert _count(database_url, "interactions") == 0
 
 
+def test_a_record_of_several_exchanges_is_booked_once_with_a_row_for_each(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    rest = [scored(0, "b", [0.9], threshold), scored(0, "a", [0.9], threshold), dead_letter(0), dead_letter(0)]
+    several = [replace(one, item=item) for item, one in enumerate([scored(0, "a", [0.9], threshold), *rest], start=1)]
+    counts = {(Outcome.SCORED, None): 2, (Outcome.SKIPPED, "duplicate"): 1, (Outcome.DEAD_LETTERED, "not_json"): 2}
+    batch = [*several, scored(1, "c", [0.9], threshold)]
+    done = store.settlements.settle(scorer_id, batch, [advance(0, 2)])
+    assert done.counts == counts | {(Outcome.SCORED, None): 3}
+    assert store.ledger.counts() == done.counts
+    assert store.ledger.records() == 2
+    pks = {
+        row["interaction_id"]: row["id"] for row in rows(database_url, "SELECT id, interaction_id FROM interactions")
+    }
+    booked = "SELECT record_offset, outcome, reason, detail, interaction_pk, results FROM ledger ORDER BY record_offset"
+    assert [tuple(row.values()) for row in rows(database_url, booked)] == [
+        (0, "scored", None, None, pks["a"], 5),
+        (1, "scored", None, None, pks["c"], None),
+    ]
+    each = "SELECT record_offset, item, outcome, reason, interaction_pk FROM ledger_items ORDER BY item"
+    assert [tuple(row.values()) for row in rows(database_url, each)] == [
+        (0, 1, "scored", None, pks["a"]),
+        (0, 2, "scored", None, pks["b"]),
+        (0, 3, "skipped", "duplicate", pks["a"]),
+        (0, 4, "dead_lettered", "not_json", None),
+        (0, 5, "dead_lettered", "not_json", None),
+    ]
+    letters = rows(
+        database_url, "SELECT record_offset, item, reason, detail, value_bytes FROM v_dead_letters ORDER BY item"
+    )
+    assert [tuple(row.values()) for row in letters] == [(0, item, "not_json", "line 1 column 1", 2) for item in (4, 5)]
+
+
+def test_a_record_without_a_good_result_is_booked_as_what_its_letter_says(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    batch = [replace(skipped(0, "a", threshold), item=1), dead_letter(0, item=2), dead_letter(0, item=3)]
+    store.settlements.settle(scorer_id, batch, [advance(0, 1)])
+    assert rows(database_url, "SELECT outcome, reason, detail, results FROM ledger") == [
+        {"outcome": "dead_lettered", "reason": "not_json", "detail": "row 2: line 1 column 1; and 1 more", "results": 3}
+    ]
+
+
+def test_a_record_of_several_exchanges_is_counted_once_however_often_it_is_booked(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, threshold = prepared(store)
+    batch = [scored(0, "a", [0.9], threshold), dead_letter(0, item=2)]
+    store.settlements.settle(scorer_id, batch, [advance(0, 1)])
+    rows(database_url, "UPDATE partition_offsets SET next_offset = 0")
+    assert store.settlements.settle(scorer_id, batch, [advance(0, 1)]).counts == {}
+    assert _count(database_url, "ledger_items") == 2
+
+
+def test_of_one_exchange_twice_in_a_record_the_later_is_current(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    first, second = scored(0, "a", [0.9], threshold), scored(0, "a", [0.9], threshold, edition="Again. ")
+    store.settlements.settle(scorer_id, [first, replace(second, item=2)], [advance(0, 1)])
+    assert [tuple(row.values()) for row in rows(database_url, REVISIONS)] == [("a", 1, False), ("a", 2, True)]
+    # The record once more, as at a replay: what it says stays in the order in which it says it.
+    store.settlements.settle(scorer_id, [scored(1, "a", [0.9], threshold)], [advance(1, 2)])
+    again = scored(2, "a", [0.9], threshold, edition="Again. ")
+    store.settlements.settle(scorer_id, [replace(again, item=2)], [advance(2, 3)])
+    assert [tuple(row.values()) for row in rows(database_url, REVISIONS)] == [("a", 1, False), ("a", 2, True)]
+
+
 def test_a_step_moves_the_partition_and_notes_who_took_it(store: Store, database_url: str) -> None:
     scorer_id, threshold = prepared(store)
     store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 4)])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.dead_letter import MAX_DETAIL_CHARS
-from schemas.decoding import Decoded, Rejected, Skipped, decode_payload
+from schemas.decoding import Decoded, Reading, Rejected, Skipped, decode_payload
 from schemas.reject_reason import RejectReason
 from schemas.skip_reason import SkipReason
 from tests.fixtures.bad_inputs import ANSWER, BAD_INPUTS, MAX_MESSAGE_BYTES, PASSAGE, BadInput, encode, row
@@ -22,12 +22,17 @@ RECEIVED_AT = datetime(2026, 11, 30, tzinfo=UTC)
 SECRET = "the-patient-is-called-Brellow"
 
 
+def read_all(
+    value: bytes | None, headers: tuple[tuple[str, bytes | None], ...] = (), key: bytes | None = None
+) -> Reading:
+    record = Record("interactions", 0, 0, key, value, headers)
+    return decode(record, max_message_bytes=MAX_MESSAGE_BYTES, default_app="default", received_at=RECEIVED_AT)
+
+
 def read(
     value: bytes | None, headers: tuple[tuple[str, bytes | None], ...] = (), key: bytes | None = None
 ) -> Decoded | Rejected | Skipped:
-    record = Record("interactions", 0, 0, key, value, headers)
-    reading = decode(record, max_message_bytes=MAX_MESSAGE_BYTES, default_app="default", received_at=RECEIVED_AT)
-    (result,) = reading.results
+    (result,) = read_all(value, headers, key).results
     return result
 
 
@@ -291,6 +296,7 @@ field_names = st.sampled_from(
         *("schema", "payload", "specversion", "data", "data_base64", "source", "time"),
         *("interaction_id", "id", "app", "timestamp", "question", "passages", "context", "text", "score"),
         *("answer", "output", "model", "metadata"),
+        *("before", "after", "op", "type", "database", "table", "__op", "__deleted", "isDdl"),
     ]
 )
 rows = st.recursive(
@@ -304,8 +310,14 @@ headers = st.lists(
 ).map(tuple)
 
 
-def assert_storable(result: Decoded | Rejected | Skipped) -> None:
-    """Whatever was decoded can be stored: its JSON is finite, without NUL and UTF-8."""
+def assert_storable(reading: Reading) -> None:
+    """There is an outcome, and whatever was decoded can be stored: its JSON is finite, without NUL and UTF-8."""
+    assert reading.results or reading.pieces
+    for result in reading.results:
+        assert_result_storable(result)
+
+
+def assert_result_storable(result: Decoded | Rejected | Skipped) -> None:
     if isinstance(result, Rejected):
         assert result.reason in RejectReason
         return
@@ -320,13 +332,13 @@ def assert_storable(result: Decoded | Rejected | Skipped) -> None:
 @given(st.binary() | st.text().map(str.encode) | st.binary().map(lambda tail: b"\x00\x00\x00\x00\x01{" + tail), headers)
 @settings(deadline=None)
 def test_no_bytes_make_decoding_raise(value: bytes, ce_headers: tuple[tuple[str, bytes | None], ...]) -> None:
-    assert_storable(read(value, ce_headers))
+    assert_storable(read_all(value, ce_headers))
 
 
 @given(rows | json_values, headers)
 @settings(max_examples=300, deadline=None)
 def test_no_json_makes_decoding_raise(value: object, ce_headers: tuple[tuple[str, bytes | None], ...]) -> None:
-    assert_storable(read(json.dumps(value).encode(), ce_headers))
+    assert_storable(read_all(json.dumps(value).encode(), ce_headers))
 
 
 answers = st.fixed_dictionaries({"answer": st.text()}, optional={"metadata": json_values, "passages": json_values})

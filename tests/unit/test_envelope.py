@@ -5,7 +5,7 @@ import base64
 import pytest
 from pydantic import JsonValue
 
-from schemas.envelope import MAX_WRAPPERS, open_envelope
+from schemas.envelope import MAX_WRAPPERS, Opened, open_all
 from schemas.errors import UnusablePayload
 from schemas.headers import Headers
 from schemas.reject_reason import RejectReason
@@ -13,6 +13,13 @@ from tests.fixtures.bad_inputs import encode
 
 BODY: dict[str, JsonValue] = {"answer": "Yes."}
 EVENT: dict[str, JsonValue] = {"specversion": "1.0", "id": "e1", "source": "/bot", "time": "2025-06-01T12:30:00Z"}
+
+
+def open_envelope(value: bytes, headers: Headers) -> Opened:
+    (opened,) = open_all(value, headers, max_bytes=100_000)
+    if isinstance(opened, UnusablePayload):
+        raise opened
+    return opened
 
 
 def body_of(value: object, headers: Headers = ()) -> object:
@@ -41,7 +48,7 @@ def test_a_registry_frame_is_taken_off(frame: bytes) -> None:
         (b"\x00\x00\x00\x00\x07\x00\x0a\x03abc", RejectReason.UNSUPPORTED_ENCODING),
         (b"\x02" + encode(BODY), RejectReason.UNSUPPORTED_ENCODING),
         (b"\x00\x00", RejectReason.UNSUPPORTED_ENCODING),
-        (b"\x28\xb5\x2f\xfd\x00", RejectReason.UNSUPPORTED_ENCODING),
+        (b"\x28\xb5\x2f\xfd\x00", RejectReason.INVALID_ENCODING),
         (b"\x00\x00\x00\x00\x07{broken", RejectReason.INVALID_JSON),
         (b"\x00\x00\x00\x00\x07 ", RejectReason.EMPTY_VALUE),
         (b'\x00\x00\x00\x00\x07{"a": NaN}', RejectReason.NON_FINITE_NUMBER),
@@ -123,7 +130,9 @@ def test_wrappers_are_opened_to_a_fixed_depth() -> None:
     [
         (None, RejectReason.NULL_VALUE),
         (" ", RejectReason.EMPTY_VALUE),
-        ([BODY], RejectReason.NOT_AN_OBJECT),
+        ([5], RejectReason.NOT_AN_OBJECT),
+        ([[BODY]], RejectReason.NOT_AN_OBJECT),
+        ([], RejectReason.EMPTY_VALUE),
         (5, RejectReason.NOT_AN_OBJECT),
         ("text", RejectReason.NOT_AN_OBJECT),
     ],

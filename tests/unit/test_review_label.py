@@ -133,7 +133,7 @@ def test_bytes_are_repaired_as_those_of_interactions() -> None:
     value = b"\xef\xbb\xbf" + json.dumps({**NATIVE, "note": "a\x00b\ud83d"}).encode()
     (label,) = read_label_payload(value, (), max_bytes=9999, received_at=NOW).labels
     assert label.note == "a\ufffdb\ufffd"
-    for broken, reason in ((b"\xff", "invalid_utf8"), (b"[]", "not_an_object"), (b"{}", "wrong_shape")):
+    for broken, reason in ((b"\xff", "invalid_utf8"), (b"[]", "empty_value"), (b"{}", "wrong_shape")):
         (fault,) = read_label_payload(broken, (), max_bytes=9999, received_at=NOW).faults
         assert fault.reason == reason
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.timestamps import EARLIEST, MAX_AHEAD, parse_timestamp
+from schemas.timestamps import EARLIEST, MAX_AHEAD, epoch_ns, parse_timestamp
 
 RECEIVED_AT = datetime(2026, 11, 30, 12, tzinfo=UTC)
 MOMENT = datetime(2025, 6, 1, 12, 30, tzinfo=UTC)
@@ -113,3 +113,14 @@ def test_an_epoch_is_read_in_the_unit_in_which_it_was_written(moment: datetime, 
 def test_no_value_makes_it_raise(logged: object) -> None:
     moment = parse(logged)
     assert moment is None or (moment.tzinfo is UTC and EARLIEST <= moment <= RECEIVED_AT + MAX_AHEAD)
+
+
+@pytest.mark.parametrize("logged", [EPOCH_S, "2025-06-01T12:30:00.000000", "2025-06-01T14:30:00+02:00", MOMENT])
+def test_a_moment_is_so_many_nanoseconds_after_the_epoch(logged: object) -> None:
+    assert epoch_ns(logged) == EPOCH_S * 10**9
+
+
+def test_of_a_date_before_any_log_nanoseconds_are_known_too() -> None:
+    assert epoch_ns("1970-01-01T00:00:00.000001Z") == 1000
+    nones: tuple[object, ...] = (None, "soon", True, "9" * 70, [])
+    assert {epoch_ns(logged) for logged in nones} == {None}

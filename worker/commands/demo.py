@@ -139,7 +139,7 @@ def _watch(store: Store, sent: int, worker: threading.Thread, console: Console) 
         scoring = progress.add_task("scoring", total=sent)
         attributing = progress.add_task("attributing", total=None)
         while worker.is_alive():
-            settled = sum(store.ledger.counts().values())
+            settled = store.ledger.records()
             backlog = store.attribution_jobs.backlog()
             open_jobs = backlog.waiting + backlog.running
             closed_jobs = backlog.done + backlog.failed

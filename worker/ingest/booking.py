@@ -6,6 +6,7 @@ It is stored in halves if that takes too long, and one by one if the database re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Generic, TypeVar
 
 import structlog
@@ -14,7 +15,7 @@ from schemas.reject_reason import RejectReason
 from worker.ingest.dead_letters import DeadLetters
 from worker.ingest.steps import Steps
 from worker.rules.records import Record
-from worker.rules.settlement import Advance, Settled, Settlement, merge
+from worker.rules.settlement import Advance, Settled, Settlement, by_record, merge
 from worker.runtime.metrics import Metrics, Stage
 from worker.runtime.retry import RetryPolicy
 from worker.store.errors import StoreRejected, StoreTimeout
@@ -66,15 +67,17 @@ class Booking(Generic[S]):
         try:
             return self._retry.call(lambda: self._store(settlements, advances), name="settle")
         except _TooSlow:
-            log.warning("batch_too_slow_for_store", records=len(settlements))
-            return self._store_parts(settlements, advances, (len(settlements) + 1) // 2)
+            records = len(by_record(settlements))
+            log.warning("batch_too_slow_for_store", records=records)
+            return self._store_parts(settlements, advances, (records + 1) // 2)
         except StoreRejected as error:
-            if not settlements:
+            records = len(by_record(settlements))
+            if not records:
                 raise
-            if len(settlements) == 1:
-                return self._store_rejected(settlements[0], advances, error)
+            if records == 1:
+                return self._store_rejected(settlements[0].record, advances, error)
             # One row of the batch is more than the database can hold. Alone, each record shows which it was.
-            log.warning("batch_rejected_by_store", records=len(settlements), error=str(error))
+            log.warning("batch_rejected_by_store", records=records, error=str(error))
             return self._store_parts(settlements, advances, 1)
 
     def _store(self, settlements: Sequence[S], advances: Sequence[Advance]) -> Settled:
@@ -83,20 +86,23 @@ class Booking(Generic[S]):
                 return self._write(settlements, advances)
             except StoreTimeout as error:
                 # One record alone is waited for: then it is the database that is slow.
-                if len(settlements) < 2:
+                if len(by_record(settlements)) < 2:
                     raise
                 raise _TooSlow from error
 
     def _store_parts(self, settlements: Sequence[S], advances: Sequence[Advance], size: int) -> Settled:
-        steps, results = Steps(advances), []
-        records = [settlement.record for settlement in settlements]
-        for start in range(0, len(settlements), size):
+        """Store so many records at a time. What a record holds stays together: its offset is passed but once."""
+        steps, done = Steps(advances), []
+        held = by_record(settlements)
+        records = [results[0].record for results in held]
+        for start in range(0, len(held), size):
             end = start + size
-            results.append(self._store_all(settlements[start:end], steps.through(records[start:end], records[end:])))
-        return merge(results)
+            part = list(chain.from_iterable(held[start:end]))
+            done.append(self._store_all(part, steps.through(records[start:end], records[end:])))
+        return merge(done)
 
-    def _store_rejected(self, settlement: S, advances: Sequence[Advance], error: StoreRejected) -> Settled:
-        rejected = self._dead(settlement.record, RejectReason.STORE_REJECTED, error.constraint or "")
+    def _store_rejected(self, record: Record, advances: Sequence[Advance], error: StoreRejected) -> Settled:
+        rejected = self._dead(record, RejectReason.STORE_REJECTED, error.constraint or "")
         self._send([rejected])
         return self._retry.call(lambda: self._store([rejected], advances), name="settle")
 

@@ -12,7 +12,7 @@ from schemas.dead_letter import DeadLetter
 from schemas.reject_reason import RejectReason
 from worker.broker.errors import RecordTooLarge, SendFailed
 from worker.broker.sink import Place, RecordSink
-from worker.rules.settlement import Outcome, Settlement
+from worker.rules.settlement import Settlement, by_record, letter_of
 
 FLUSH_TIMEOUT_S = 30.0
 
@@ -34,13 +34,13 @@ class DeadLetters:
         self._max_message_bytes = max_message_bytes
 
     def send(self, settlements: Sequence[Settlement]) -> None:
-        """Send the dead-lettered ones among ``settlements``.
+        """Send the records of which a result is a dead letter, each once.
 
         A message over the size limit, or larger than the topic takes, goes by reference: its place and reason without
         its value, and if its headers alone are too large, without them and its key; all that stays in the original
         topic. Raises BrokerUnavailable if the broker did not confirm them all.
         """
-        dead = [settlement for settlement in settlements if settlement.outcome is Outcome.DEAD_LETTERED]
+        dead = [letter for results in by_record(settlements) if (letter := letter_of(results)) is not None]
         for form in Form:
             dead = self._send_all(dead, form)
         if dead:

@@ -15,7 +15,7 @@ import structlog
 
 from gasp_core.detectors.detector import AnswerEvidence, Detector
 from gasp_core.grounding import AnswerGrounding, Exchange, Passage
-from schemas.decoding import Decoded, Rejected, Skipped
+from schemas.decoding import Decoded, Reading, Rejected, Result, Skipped
 from schemas.interaction import Interaction
 from schemas.reject_reason import RejectReason
 from worker.ingest.booking import Booking
@@ -53,12 +53,17 @@ class _Item:
     """A record of a batch, decoded."""
 
     record: Record
-    decoded: Decoded | Rejected | Skipped
+    results: tuple[Result, ...]
+
+    @property
+    def interactions(self) -> list[Interaction]:
+        """What there is to score."""
+        return [result.interaction for result in self.results if isinstance(result, Decoded)]
 
     @property
     def characters(self) -> int:
         """How much there is to score."""
-        return _characters(exchange_of(self.decoded.interaction)) if isinstance(self.decoded, Decoded) else 0
+        return sum(_characters(exchange_of(interaction)) for interaction in self.interactions)
 
 
 class Ingest:
@@ -119,7 +124,7 @@ class Ingest:
             return self._booking.book([], advances)
         attempt = self._retry.call(lambda: self._settlements.begin(advances), name="begin")
         with self._metrics.stage(Stage.DECODE):
-            items = [_Item(record, self._decode(record)) for record in records]
+            items = [_Item(record, self._results(record)) for record in records]
         steps, fenced = Steps(advances), set[int]()
         done: list[Settled] = []
         while items := [item for item in items if item.record.partition not in fenced]:
@@ -134,8 +139,7 @@ class Ingest:
         return merge(done)
 
     def _settle_part(self, items: Sequence[_Item], advances: Sequence[Advance], *, gives_up: bool) -> Settled:
-        records, decoded = [item.record for item in items], [item.decoded for item in items]
-        interactions = [item.interaction for item in decoded if isinstance(item, Decoded)]
+        interactions = [interaction for item in items for interaction in item.interactions]
         groundings = self._groundings(interactions, gives_up=gives_up)
         apps = sorted({interaction.app for interaction in interactions})
         thresholds = self._retry.call(lambda: self._thresholds(apps), name="thresholds")
@@ -143,8 +147,9 @@ class Ingest:
         verdicts: dict[Key, Verdict] = {}
         with self._metrics.stage(Stage.JUDGE):
             settlements = [
-                self._settlement(record, item, groundings, verdicts, thresholds, chooser)
-                for record, item in zip(records, decoded, strict=True)
+                replace(self._settlement(item.record, result, groundings, verdicts, thresholds, chooser), item=number)
+                for item in items
+                for number, result in enumerate(item.results, start=1)
             ]
         return self._booking.book(settlements, advances)
 
@@ -152,14 +157,19 @@ class Ingest:
         """Dead-letter records whose bytes cannot be had, by reference."""
         return self._booking.bury(records, advance)
 
-    def _decode(self, record: Record) -> Decoded | Rejected | Skipped:
-        (result,) = decode(
+    def _results(self, record: Record) -> tuple[Result, ...]:
+        reading = self._decode(record)
+        if reading.pieces:
+            return (*reading.results, Rejected(RejectReason.WRONG_SHAPE, "the steps of a trace are not collected yet"))
+        return reading.results
+
+    def _decode(self, record: Record) -> Reading:
+        return decode(
             record,
             max_message_bytes=self._max_message_bytes,
             default_app=self._default_app,
             received_at=datetime.now(UTC),
-        ).results
-        return result
+        )
 
     def _groundings(
         self, interactions: Sequence[Interaction], *, gives_up: bool
@@ -195,7 +205,7 @@ class Ingest:
     def _settlement(
         self,
         record: Record,
-        item: Decoded | Rejected | Skipped,
+        item: Result,
         groundings: Mapping[Key, AnswerGrounding | Unscorable],
         verdicts: dict[Key, Verdict],
         thresholds: dict[str | None, Threshold],

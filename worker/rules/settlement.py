@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import groupby
+from typing import TypeVar
 
 from gasp_core.grounding import AnswerGrounding
+from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.decoding import Decoded
 from worker.rules.records import Record
 from worker.rules.verdict import Verdict
 
 
 class Outcome(StrEnum):
-    """The ledger's words. A record of the label topic is labelled where one of the interactions' is scored."""
+    """The ledger's words. A record of the label topic is labelled where one of the interactions' is scored.
+
+    What was collected is a part of a trace, of which the exchanges are made later.
+    """
 
     SCORED = "scored"
     LABELLED = "labelled"
+    COLLECTED = "collected"
     SKIPPED = "skipped"
     DEAD_LETTERED = "dead_lettered"
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """One record with its outcome.
+    """One result of a record with its outcome: most records have one, and some hold many exchanges.
 
-    ``reason`` is None exactly if the outcome is scored or labelled; ``detail`` explains a dead letter and never holds
-    message text. ``decoded`` is None for a dead letter and a deletion. ``grounding`` and ``verdict`` are None for these
-    and for a duplicate; a skipped answer (no passages, a refusal) has both, so that its sentences are listed with their
-    reason. If the verdict has a selection, the review task is sent on the ``channels``: kafka, webhook.
+    ``item`` counts the results of a record from 1. ``reason`` says why it is skipped or a dead letter, and is None for
+    all else; ``detail`` explains a dead letter and never holds message text. ``decoded`` is None for a dead letter and
+    a deletion. ``grounding`` and ``verdict`` are None for these and for a duplicate; a skipped answer (no passages, a
+    refusal) has both, so that its sentences are listed with their reason. If the verdict has a selection, the review
+    task is sent on the ``channels``: kafka, webhook.
     """
 
     record: Record
@@ -40,6 +48,29 @@ class Settlement:
     grounding: AnswerGrounding | None = None
     verdict: Verdict | None = None
     channels: tuple[str, ...] = ()
+    item: int = 1
+
+
+S = TypeVar("S", bound=Settlement)
+
+
+def by_record(settlements: Sequence[S]) -> list[tuple[S, ...]]:
+    """The results of each record, which lie one behind the other."""
+    places = groupby(settlements, lambda one: (one.record.topic, one.record.partition, one.record.offset))
+    return [tuple(results) for _, results in places]
+
+
+def letter_of(results: Sequence[Settlement]) -> Settlement | None:
+    """What the dead letter of a record says, given all its results; None if none of them is one.
+
+    Of several results it names the first that cannot be used, and says how many more there are.
+    """
+    dead = [one for one in results if one.outcome is Outcome.DEAD_LETTERED]
+    if len(results) == 1 or not dead:
+        return dead[0] if dead else None
+    rest = f"; and {len(dead) - 1} more" if len(dead) > 1 else ""
+    told = f"row {dead[0].item}: {dead[0].detail or dead[0].reason}"
+    return replace(dead[0], detail=told[: MAX_DETAIL_CHARS - len(rest)] + rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +94,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What a transaction did: how many records got each (outcome, reason), and the partitions that were fenced."""
+    """What a transaction did: how many results got each (outcome, reason), and the partitions that were fenced."""
 
     counts: dict[tuple[Outcome, str | None], int] = field(default_factory=dict)
     fenced: tuple[tuple[str, int], ...] = ()

@@ -138,7 +138,7 @@ class Metrics:
         )
         self._settled = Counter(
             "gasp_settled_messages_total",
-            "Messages that got their outcome, by outcome and reason (none for scored and labelled).",
+            "Results of messages, by outcome and reason (none for scored, labelled and collected); most have one.",
             ("outcome", "reason"),
             registry=self._registry,
         )
@@ -251,7 +251,7 @@ class Metrics:
         for reason in LossReason:
             self._lost_ranges.labels(reason)
             self._lost_messages.labels(reason)
-        for done in (Outcome.SCORED, Outcome.LABELLED):
+        for done in (Outcome.SCORED, Outcome.LABELLED, Outcome.COLLECTED):
             self._settled.labels(done, NO_REASON)
         for skip in (*AnswerSkip, *SkipReason):
             self._settled.labels(Outcome.SKIPPED, skip)
@@ -302,8 +302,8 @@ class Metrics:
 
     def settled(self, settled: Settled) -> None:
         """A transaction gave these outcomes and was refused for these partitions."""
-        for (outcome, reason), messages in settled.counts.items():
-            self._settled.labels(outcome, reason or NO_REASON).inc(messages)
+        for (outcome, reason), results in settled.counts.items():
+            self._settled.labels(outcome, reason or NO_REASON).inc(results)
         self._fenced.inc(len(settled.fenced))
 
     def retried(self, action: str) -> None:

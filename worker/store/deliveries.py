@@ -17,8 +17,8 @@ class Delivery:
     """One time that content came.
 
     ``time`` is when the exchange took place: what the message says, else when the broker had it (``received_at``),
-    else when it is stored. Of a message that was replayed from the dead letters, ``received_at`` and the place are
-    those that it had at first.
+    else when it is stored. ``item`` counts what a message holds from 1. Of a message that was replayed from the dead
+    letters, ``received_at`` and the place are those that it had at first.
     """
 
     time: datetime
@@ -27,17 +27,18 @@ class Delivery:
     partition: int
     incarnation: int
     offset: int
+    item: int = 1
 
     def is_newer_than(self, other: Delivery) -> bool:
         """Whether this one, which came after the other, is also of a later exchange.
 
-        The later time is; at the same time what lies further back in the same partition; of two partitions what the
-        broker had later. Where nothing tells them apart, what came later is.
+        The later time is; at the same time what lies further back in the same partition or message; of two partitions
+        what the broker had later. Where nothing tells them apart, what came later is.
         """
         if self.time != other.time:
             return self.time > other.time
         if (self.topic, self.partition) == (other.topic, other.partition):
-            return (self.incarnation, self.offset) > (other.incarnation, other.offset)
+            return (self.incarnation, self.offset, self.item) > (other.incarnation, other.offset, other.item)
         if self.received_at is None or other.received_at is None:
             return True
         return self.received_at >= other.received_at
@@ -51,6 +52,7 @@ class Delivery:
             "partition": self.partition,
             "incarnation": self.incarnation,
             "offset": self.offset,
+            **({"item": self.item} if self.item > 1 else {}),
         }
 
     @classmethod
@@ -58,7 +60,7 @@ class Delivery:
         """Read what ``as_row`` wrote."""
         received_at = None if row["received_at"] is None else datetime.fromisoformat(row["received_at"])
         place = (row["topic"], row["partition"], row["incarnation"], row["offset"])
-        return cls(datetime.fromisoformat(row["time"]), received_at, *place)
+        return cls(datetime.fromisoformat(row["time"]), received_at, *place, row.get("item", 1))
 
 
 def first_received_at(record: Record) -> datetime | None:
@@ -67,12 +69,12 @@ def first_received_at(record: Record) -> datetime | None:
     return (replay and moment(replay.timestamp_ms)) or record.broker_time
 
 
-def delivery_of(record: Record, decoded: Decoded, incarnation: int, now: datetime) -> Delivery:
-    """The delivery that a record is. ``now`` stands in for a time that neither message nor broker know.
+def delivery_of(record: Record, decoded: Decoded, incarnation: int, now: datetime, item: int = 1) -> Delivery:
+    """The delivery that an exchange of a record is. ``now`` stands in for a time that neither message nor broker know.
 
     In which incarnation of its topic a replayed message lay at first is not known; it is taken for the present one.
     """
     received_at = first_received_at(record)
     first = Replay.from_headers(record.headers) or record
     time = decoded.interaction.occurred_at or received_at or now
-    return Delivery(time, received_at, first.topic, first.partition, incarnation, first.offset)
+    return Delivery(time, received_at, first.topic, first.partition, incarnation, first.offset, item)

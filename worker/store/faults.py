@@ -31,6 +31,7 @@ _CONTENDED = {
     "uq_scorers_identity",
     "fk_verdicts_interaction_pk_interactions",
     "fk_ledger_interaction_pk_interactions",
+    "fk_ledger_items_interaction_pk_interactions",
     "fk_rescore_jobs_interaction_pk_interactions",
 }
 _CHECK_VIOLATION = "23514"

@@ -233,8 +233,8 @@ def _interaction_values(key: ContentKey, new: NewRevision) -> Values:
 
 def _is_that_of_the_row(delivery: Delivery, record: Record) -> bool:
     """Whether the other columns say the same."""
-    place = (delivery.topic, delivery.partition, delivery.incarnation, delivery.offset)
-    return place == (record.topic, record.partition, 0, record.offset)
+    place = (delivery.topic, delivery.partition, delivery.incarnation, delivery.offset, delivery.item)
+    return place == (record.topic, record.partition, 0, record.offset, 1)
 
 
 def _passage_values(interaction_pk: int, new: NewRevision) -> list[Values]:

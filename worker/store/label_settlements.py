@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from worker.rules.label_settlement import LabelSettlement
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement
 from worker.store.labels import LabelOutcome, add_labels
-from worker.store.ledger import write_ledger
+from worker.store.ledger import Entry, write_ledger
 from worker.store.offsets import PartitionKey, advance_all
 from worker.store.repository import Repository, writes
 from worker.store.settlements import check_batch
@@ -48,7 +48,7 @@ class LabelSettlements(Repository):
         start = 0
         for item in kept:
             end = start + len(item.labels)
-            entries.append((_booked(item, outcomes[start:end]), incarnations[_partition(item)], None, False))
+            entries.append(Entry(_booked(item, outcomes[start:end]), incarnations[_partition(item)]))
             start = end
         return Settled(counts=write_ledger(connection, entries), fenced=tuple(sorted(fenced)))
 

@@ -99,7 +99,8 @@ def keyed(settlement: Settlement, incarnation: int = 0, now: datetime | None = N
         return Keyed(settlement, None)
     interaction = decoded.interaction
     key = (interaction.app, interaction.interaction_id, bytes.fromhex(interaction.content_hash))
-    return Keyed(settlement, key, delivery_of(settlement.record, decoded, incarnation, now or datetime.now(UTC)))
+    came = delivery_of(settlement.record, decoded, incarnation, now or datetime.now(UTC), settlement.item)
+    return Keyed(settlement, key, came)
 
 
 def plan_revisions(batch: Sequence[Keyed], stored: Mapping[ContentKey, StoredRevision]) -> RevisionPlan:

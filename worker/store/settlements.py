@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from worker.rules.settlement import Advance, Settled, Settlement
 from worker.store.interactions import stored_revisions, write_revisions
-from worker.store.ledger import write_ledger
+from worker.store.ledger import Entry, write_ledger
 from worker.store.offsets import PartitionKey, advance_all, count_attempt
 from worker.store.replacement import replace_verdicts
 from worker.store.repository import Repository, writes
@@ -65,7 +65,7 @@ class Settlements(Repository):
         if asked := _asked(plan, stored, keys):
             write_tasks(connection, scorer_id, asked)
         entries = [
-            (
+            Entry(
                 item.settlement,
                 incarnations[_partition(item.settlement)],
                 None if item.key is None else keys.get(item.key),

@@ -5,7 +5,13 @@ import pytest
 from pydantic import JsonValue
 
 from schemas.envelope import JsonObject
-from schemas.traces.documents import documents_of, looks_retrieved, read_document, read_documents
+from schemas.traces.documents import (
+    documents_beside_answer,
+    documents_of,
+    looks_retrieved,
+    read_document,
+    read_documents,
+)
 from schemas.traces.step import Document
 
 PLAIN: JsonObject = {"page_content": "Tea is hot.", "id": "d-1", "metadata": {"source": "tea.md", "score": 0.5}}
@@ -145,7 +151,9 @@ def test_lists_in_lists_end_somewhere() -> None:
         ({"documents": [PLAIN], "query": "Q"}, True),
         (orjson.dumps([PLAIN]).decode(), True),
         ([[PLAIN, 0.5]], True),
+        ({"output": [PLAIN]}, True),
         ({"documents": [PLAIN], "answer": "A"}, False),
+        ({"documents": [PLAIN], "generation": "A"}, False),
         ([{"role": "assistant", "content": "A", "id": "m"}], False),
         ([{"type": "text", "text": "A"}], False),
         (["a text", "another"], False),
@@ -157,3 +165,26 @@ def test_lists_in_lists_end_somewhere() -> None:
 )
 def test_a_list_of_documents_shows_that_a_step_retrieves(output: JsonValue, *, looks: bool) -> None:
     assert looks_retrieved(output) is looks
+
+
+def test_a_step_that_is_named_for_it_may_find_texts_or_nothing() -> None:
+    assert looks_retrieved(["a text"], is_named=True)
+    assert looks_retrieved({"results": []}, is_named=True)
+    assert not looks_retrieved("a text", is_named=True)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"answer": "A", "context": [PLAIN]},
+        {"output": {"result": "A", "source_documents": [CONSTRUCTOR]}},
+        {"answer": "A", "contexts": orjson.dumps([PLAIN]).decode()},
+    ],
+)
+def test_documents_lie_beside_an_answer_under_a_common_name(output: JsonValue) -> None:
+    assert [document.id for document in documents_beside_answer(output) or ()] == ["d-1"]
+
+
+@pytest.mark.parametrize("output", ["A", ["a", "b"], {"output": ["a", "b"]}, {"answer": "A", "context": "a text"}])
+def test_texts_beside_an_answer_are_no_documents_without_a_name_for_them(output: JsonValue) -> None:
+    assert documents_beside_answer(output) is None

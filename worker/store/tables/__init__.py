@@ -23,7 +23,7 @@ from worker.store.tables.reviews import (
     review_tasks,
 )
 from worker.store.tables.thresholds import calibration_runs, scorers, threshold_activations, thresholds
-from worker.store.tables.topics import ledger, offset_gaps, partition_offsets
+from worker.store.tables.topics import ledger, ledger_items, offset_gaps, partition_offsets
 
 __all__ = [
     "INTERACTION_TIME",
@@ -34,6 +34,7 @@ __all__ = [
     "interactions",
     "job_runs",
     "ledger",
+    "ledger_items",
     "offset_gaps",
     "outbox",
     "partition_offsets",

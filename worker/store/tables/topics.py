@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Identity, Index, Integer, PrimaryKeyConstraint, Table, Text, func
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    func,
+)
 
 from worker.store.tables.metadata import METADATA, TIME
 
@@ -20,11 +32,37 @@ ledger = Table(
     Column("value_bytes", Integer, nullable=False),
     Column("broker_time", TIME),
     Column("settled_at", TIME, nullable=False, server_default=func.now()),
+    Column("results", Integer),
     PrimaryKeyConstraint("topic", "partition", "incarnation", "record_offset"),
 )
 Index("ix_ledger_settled_at", ledger.c.settled_at, postgresql_using="brin")
 Index(None, ledger.c.interaction_pk, postgresql_where=ledger.c.interaction_pk.is_not(None))
 Index("ix_ledger_dead_letters", ledger.c.settled_at, postgresql_where=ledger.c.outcome == "dead_lettered")
+
+_PLACE = ("topic", "partition", "incarnation", "record_offset")
+
+ledger_items = Table(
+    "ledger_items",
+    METADATA,
+    Column("topic", Text),
+    Column("partition", Integer),
+    Column("incarnation", Integer),
+    Column("record_offset", BigInteger),
+    Column("item", Integer),
+    Column("outcome", Text, nullable=False),
+    Column("reason", Text),
+    Column("detail", Text),
+    Column("interaction_pk", BigInteger, ForeignKey("interactions.id", ondelete="SET NULL")),
+    Column("settled_at", TIME, nullable=False, server_default=func.now()),
+    PrimaryKeyConstraint(*_PLACE, "item"),
+    ForeignKeyConstraint(_PLACE, [ledger.c[name] for name in _PLACE], ondelete="CASCADE"),
+)
+Index(None, ledger_items.c.interaction_pk, postgresql_where=ledger_items.c.interaction_pk.is_not(None))
+Index(
+    "ix_ledger_items_dead_letters",
+    ledger_items.c.settled_at,
+    postgresql_where=ledger_items.c.outcome == "dead_lettered",
+)
 
 partition_offsets = Table(
     "partition_offsets",

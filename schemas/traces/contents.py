@@ -1,0 +1,88 @@
+"""What a step says by its inputs and outputs, where a system logs these as a program had them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pydantic import JsonValue
+
+from schemas.traces.documents import documents_beside_answer, documents_of, looks_retrieved
+from schemas.traces.messages import Message
+from schemas.traces.step import Step, StepKind
+from schemas.traces.texts import answer_in, question_in
+from schemas.values import as_object, as_parsed, as_text
+
+_RETRIEVES = "retriev"
+_RERANKS = "rerank"
+_DOCUMENTS = {StepKind.RETRIEVER, StepKind.RERANKER}
+
+
+def with_contents(step: Step, given: JsonValue, gave: JsonValue, *, name: str | None = None) -> Step:
+    """Return the step with what its inputs and outputs say; None for what is not logged, or not yet.
+
+    JSON in strings is read. A step below the root that is not known to do anything but to hold others (a chain, a span)
+    has retrieved if it gave documents and nothing else; ``name`` is what the program calls it, which may help.
+    """
+    kind = _kind(step, gave, (name or "").lower())
+    said = _READERS[kind](step, given, gave)
+    return step.model_copy(update={"kind": kind} | {name: value for name, value in said.items() if value is not None})
+
+
+def _kind(step: Step, gave: JsonValue, name: str) -> StepKind | None:
+    if step.kind in {*_DOCUMENTS, StepKind.LLM} or step.is_root:
+        return step.kind
+    reranks = _RERANKS in name
+    if looks_retrieved(gave, is_named=reranks or _RETRIEVES in name):
+        return StepKind.RERANKER if reranks else StepKind.RETRIEVER
+    return step.kind
+
+
+def _documents(_: Step, given: JsonValue, gave: JsonValue) -> dict[str, object]:
+    documents = documents_of(gave)
+    # A function that joins what it found gives one text.
+    whole = _text(answer_in(gave)) if documents is None and not isinstance(as_parsed(gave), list) else None
+    return {"question": question_in(given), "documents": documents, "context": whole}
+
+
+def _chain(step: Step, given: JsonValue, gave: JsonValue) -> dict[str, object]:
+    said = {"question": question_in(given), **_said(answer_in(gave))}
+    if step.is_root:
+        said |= {"documents": documents_beside_answer(gave), "context": _context(gave)}
+    return said
+
+
+def _llm(_: Step, given: JsonValue, gave: JsonValue) -> dict[str, object]:
+    fields = as_object(as_parsed(given)) or {}
+    return {"prompt": question_in(given) or question_in(fields.get("prompts")), **_said(answer_in(gave))}
+
+
+def _said(answer: Message | None) -> dict[str, object]:
+    return {"answer": _text(answer), "thoughts": answer.thoughts if answer else None}
+
+
+def _text(answer: Message | None) -> str | None:
+    return as_text(answer.text) if answer else None
+
+
+def _context(gave: JsonValue) -> str | None:
+    fields = as_object(as_parsed(gave)) or {}
+    return as_text(fields.get("context"))
+
+
+def _unknown(_: Step, given: JsonValue, gave: JsonValue) -> dict[str, object]:
+    """Another report of the step says which of these is meant."""
+    return {"question": question_in(given), "documents": documents_of(gave), **_said(answer_in(gave))}
+
+
+def _nothing(_: Step, given: JsonValue, gave: JsonValue) -> dict[str, object]:  # noqa: ARG001 - as the others
+    return {}
+
+
+_READERS: Mapping[StepKind | None, Callable[[Step, JsonValue, JsonValue], dict[str, object]]] = {
+    StepKind.CHAIN: _chain,
+    StepKind.RETRIEVER: _documents,
+    StepKind.RERANKER: _documents,
+    StepKind.LLM: _llm,
+    StepKind.OTHER: _nothing,
+    None: _unknown,
+}
