@@ -8,6 +8,7 @@ from __future__ import annotations
 from schemas.adapters.adapter import Adapter
 from schemas.adapters.fields import NO_PASSAGES
 from schemas.adapters.flat import FLAT_NAMES, FlatAdapter, spelled
+from schemas.adapters.langfuse import LangfuseAdapter
 from schemas.adapters.langsmith import LangSmithAdapter
 from schemas.adapters.native import NativeAdapter
 from schemas.adapters.otlp import OtlpAdapter
@@ -15,7 +16,7 @@ from schemas.adapters.refusal import refused
 from schemas.headers import Headers
 from schemas.payload import JsonObject
 
-ADAPTERS: tuple[Adapter, ...] = (NativeAdapter(), OtlpAdapter(), LangSmithAdapter(), FlatAdapter())
+ADAPTERS: tuple[Adapter, ...] = (NativeAdapter(), OtlpAdapter(), LangSmithAdapter(), LangfuseAdapter(), FlatAdapter())
 
 
 def adapter_for(row: JsonObject, headers: Headers) -> Adapter:

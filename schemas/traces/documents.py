@@ -55,7 +55,7 @@ _MAX_WRAPPERS = 3
 _MAX_LEVELS = 4
 _LEVELS = (*LIST_NAMES, "context", "output", "outputs", "result", "data")
 # Where nothing but a list of documents may lie, and what may stand beside it there.
-_ALONE = (*LIST_NAMES, "output", "outputs", "result")
+_ALONE = (*LIST_NAMES, "context", "output", "outputs", "result")
 _SEARCHED = {"query", "question", "input", "k", "top_k", "scores", "total", "count", "namespace", "usage", "took"}
 # Says what is no part of what was retrieved: embeddings are long, and names of classes say nothing.
 _NOT_METADATA = ("embedding", "sparse_embedding", "vector", "vectors", "class_name", "type", "blob", "lc")

@@ -81,7 +81,7 @@ def test_the_start_of_a_run_gives_nothing_yet() -> None:
     assert begun.is_root
     assert begun.kind is StepKind.CHAIN
     assert (begun.question, begun.answer, begun.documents, begun.has_ended) == ("How hot is tea?", None, None, False)
-    assert begun.metadata == {"user_id": "u-1", "tags": ["prod"]}
+    assert begun.metadata == {"user": "u-1", "tags": ["prod"]}
 
 
 def test_an_end_counts_before_a_start_whatever_their_order() -> None:
