@@ -11,8 +11,8 @@ from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
 from schemas.adapters.fields import wrong_shape
-from schemas.envelope import JsonObject
 from schemas.headers import Headers
+from schemas.payload import JsonObject
 from schemas.skip_reason import SkipReason
 from schemas.timestamps import epoch_ns
 from schemas.traces.contents import with_contents

@@ -4,7 +4,7 @@ import orjson
 import pytest
 from pydantic import JsonValue
 
-from schemas.envelope import JsonObject
+from schemas.payload import JsonObject
 from schemas.traces.documents import (
     documents_beside_answer,
     documents_of,

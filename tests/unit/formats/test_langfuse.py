@@ -6,8 +6,8 @@ from pydantic import JsonValue
 
 from schemas.adapters import adapter_for
 from schemas.adapters.langfuse import LangfuseAdapter
-from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
+from schemas.payload import JsonObject
 from schemas.skip_reason import SkipReason
 from schemas.traces.piece import Piece, TraceKey
 from schemas.traces.step import Document, Step, StepKind
