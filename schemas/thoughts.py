@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from schemas.payload import JsonObject
+from schemas.envelope import JsonObject
 
 THOUGHTS = "thoughts"
 """The name under which they are kept in an exchange's metadata."""

@@ -22,7 +22,8 @@ from tests.exchanges import exchange
 from tests.forked import Forked, run_command
 from tests.waiting import DEADLINE_S, wait_until
 from worker.broker.sink import RecordSink
-from worker.commands.replay import replay_file
+from worker.commands.replay import replay_messages
+from worker.terminal.inputs import read_messages
 
 WORKER = Path(sys.executable).with_name("gasp-worker")
 
@@ -103,7 +104,7 @@ class Deployment:
     def replay(self, file: Path) -> None:
         """Send a file's lines, as the command does but without waiting for its process."""
         with RecordSink(self.broker.bootstrap) as sink:
-            replay_file(file, sink, self.topic)
+            replay_messages(read_messages(file), sink, self.topic)
 
     @contextmanager
     def worker(

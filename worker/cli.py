@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -24,12 +25,13 @@ from worker.commands.thresholds import thresholds
 from worker.dlq.commands import dlq
 from worker.embedded.errors import EmbeddedError
 from worker.errors import Stopped, WorkerError
+from worker.inspection.command import inspect
 from worker.report.command import report
 from worker.runtime.stop import Stop
 from worker.settings.roles import ALL_ROLES, parse_roles, warn_of_old_names
 from worker.store.errors import StoreError
 from worker.terminal.database import opened_database_settings, opened_settings, opened_store
-from worker.terminal.files import require_file, require_folder_of
+from worker.terminal.files import MESSAGES, require_folder_of, require_input
 
 # What the help shows together; within each, in the order in which it is registered.
 SET_UP = "Set up, and see that it is right"
@@ -49,15 +51,15 @@ app = typer.Typer(
 def demo(
     *,
     source: Annotated[
-        Path | None, typer.Option("--input", help="Your own exchanges, as JSON lines; default: samples.")
+        Path | None, typer.Option("--input", metavar="FILE", help=f"Your own exchanges; default: samples. {MESSAGES}")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Audit the first lines only.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Audit the first messages only.")] = None,
     json: Annotated[Path | None, typer.Option(help="Also write one JSON object per sentence to this file.")] = None,
     psql: Annotated[bool, typer.Option("--psql", help="Open psql on the last demonstration's database.")] = False,
 ) -> None:
     """Run the whole audit on embedded parts and show the verdicts, read back from Postgres."""
     if source is not None:
-        require_file(source)
+        require_input(source)
     if json is not None:
         require_folder_of(json)
     from worker.commands.demo import open_psql, run_demo
@@ -166,15 +168,16 @@ def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
 
 @app.command(rich_help_panel=RUN)
 def replay(
-    file: Annotated[Path, typer.Argument(help="JSON lines, one exchange each.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help=MESSAGES)],
     *,
-    limit: Annotated[int | None, typer.Option(min=1, help="Send the first lines only.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Send the first messages only.")] = None,
 ) -> None:
-    """Send the lines of a file into the interactions topic."""
-    require_file(file)
+    """Send the messages of a file or folder into the interactions topic."""
+    require_input(path)
     from worker.broker.sink import RecordSink
-    from worker.commands.replay import replay_file
+    from worker.commands.replay import replay_messages
     from worker.settings.security import kafka_security
+    from worker.terminal.inputs import input_bytes, read_messages
     from worker.terminal.progress import bytes_progress
 
     settings = opened_settings()
@@ -182,12 +185,13 @@ def replay(
         RecordSink(
             settings.kafka_bootstrap_servers, client_id="gasp-replay", security=kafka_security(settings)
         ) as sink,
-        bytes_progress("replaying", file.stat().st_size) as advance,
+        bytes_progress("replaying", input_bytes(path)) as advance,
     ):
-        sent = replay_file(file, sink, settings.topic, limit=limit, on_line=advance)
-    typer.echo(f"sent {sent} messages to {settings.topic}")
+        sent = replay_messages(islice(read_messages(path, advance), limit), sink, settings.first_topic)
+    typer.echo(f"sent {sent} messages to {settings.first_topic}")
 
 
+app.command(rich_help_panel=SET_UP)(inspect)
 app.add_typer(dlq, name="dlq", rich_help_panel=RUN)
 app.command(rich_help_panel=STORED)(report)
 app.command(rich_help_panel=STORED)(rescore)

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 
 import structlog
@@ -35,6 +36,7 @@ from worker.jobs.schedule import scheduled_jobs
 from worker.review.labelling import labelling
 from worker.review.relays import relaying
 from worker.rules.settlement import Settled
+from worker.runtime.background import Background
 from worker.runtime.engine import Engine
 from worker.runtime.health import serve_health
 from worker.runtime.observer import observed
@@ -287,19 +289,39 @@ def _consume(
     retry: RetryPolicy,
     on_settled: Callable[[Settled], None],
 ) -> None:
-    """The consume role; ``retry`` is the engine's policy."""
+    """The consume role; ``retry`` is the engine's policy. The first topic is read here, each other in a thread."""
+    first, *others = worker.settings.topics
+    with ExitStack() as stack:
+        for topic in others:
+            read = partial(_read_topic, worker, topic, scoring, engine, retry, on_settled)
+            stack.enter_context(Background(f"topic {topic}", read, worker.stop))
+        _read_topic(worker, first, scoring, engine, retry, on_settled)
+
+
+def _read_topic(
+    worker: _Worker,
+    topic: str,
+    scoring: Scoring,
+    engine: Engine[Settled],
+    retry: RetryPolicy,
+    on_settled: Callable[[Settled], None],
+) -> None:
+    """Read one topic until a stop is asked for."""
     settings, store, telemetry = worker.settings, worker.store, worker.telemetry
+    is_first = topic == settings.first_topic
+    poll = "poll" if is_first else f"poll {topic}"
     reader = TopicReader(
         settings=settings,
         offsets=store.offsets,
         owner=worker.owner,
         stop=worker.stop,
         telemetry=telemetry,
-        retry=RetryPolicy(worker.stop, telemetry, part="poll", within_s=settings.wedged_after_s),
-        topic=settings.topic,
-        group=settings.consumer_group,
+        retry=RetryPolicy(worker.stop, telemetry, part=poll, within_s=settings.wedged_after_s),
+        topic=topic,
+        group=settings.consumer_group if is_first else f"{settings.consumer_group}-{topic}",
         batch_messages=settings.batch_messages,
         first_start=settings.first_start,
+        part="kafka" if is_first else f"kafka {topic}",
     )
     with reader.opened(reader.open_source) as (source, dead_letters):
         ingest = Ingest(
@@ -321,7 +343,7 @@ def _consume(
         try:
             reader.run(source, ingest, engine, on_settled)
         finally:
-            telemetry.liveness.excuse("poll")
+            telemetry.liveness.excuse(poll)
 
 
 def _wait(engine: Engine[Settled], stop: Stop) -> None:

@@ -267,3 +267,21 @@ def test_two_consumer_groups_on_one_topic_and_database_do_not_take_turns(tansu: 
             assert "GASP_CONSUMER_GROUP" in ended.log.read_text("utf-8").splitlines()[-1]
             deployment.send(12, 12)
             deployment.wait_settled(24)
+
+
+def test_one_worker_reads_several_topics(tansu: Broker, deploy: Deploy) -> None:
+    deployment = deploy(tansu)
+    second = tansu.create_topic(1)
+    deployment.settings = {**deployment.settings, "topic": f"{deployment.topic}, {second}"}
+    deployment.send(0, 6)
+    tansu.send(second, [json.dumps(exchange(number)).encode() for number in range(6, 12)])
+    with deployment.worker() as worker:
+        deployment.wait_settled(12)
+        tansu.send(second, [json.dumps(exchange(12)).encode()])
+        deployment.wait_settled(13)
+        assert worker.end(signal.SIGTERM) == 0
+    counted = "SELECT topic, count(*) AS n FROM ledger GROUP BY topic ORDER BY n"
+    assert deployment.rows(counted) == [{"topic": deployment.topic, "n": 6}, {"topic": second, "n": 7}]
+    told = json.loads(deployment.run("status", "--json").stdout)
+    assert told["lag"] == 0
+    assert [(one["topic"], one["next_offset"]) for one in told["partitions"]] == [(deployment.topic, 6), (second, 7)]

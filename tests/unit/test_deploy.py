@@ -38,6 +38,7 @@ COMMANDS = {
     "status",
     "check",
     "demo",
+    "inspect",
     "dlq",
     "labels",
     "retention",

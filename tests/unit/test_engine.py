@@ -23,6 +23,21 @@ def test_inline_work_gives_its_result_and_its_fault_to_the_submitter() -> None:
         engine.check()
 
 
+def test_inline_work_of_several_submitters_is_done_in_turn() -> None:
+    gate, order = threading.Event(), list[int]()
+
+    def wait() -> None:
+        gate.wait(WAIT_S)
+
+    with Engine[None](None, 0.1) as engine:
+        engine.submit(wait)
+        futures = [engine.submit(lambda number=number: order.append(number)) for number in range(3)]  # type: ignore[misc] # lambda's default
+        gate.set()
+        for future in futures:
+            future.result(WAIT_S)
+    assert order == [0, 1, 2]
+
+
 def test_attribution_runs_when_nothing_inline_waits() -> None:
     ran = threading.Event()
 

@@ -182,3 +182,16 @@ def test_address_and_secret_of_the_webhook_are_never_shown() -> None:
     shown = repr(read_settings(**WEBHOOK))
     assert "reviews.example" not in shown
     assert "sixteen" not in shown
+
+
+def test_several_topics_are_named_with_commas(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("GASP_TOPIC", " traces , rows")
+    settings = read_settings()
+    assert (settings.topics, settings.first_topic) == (("traces", "rows"), "traces")
+
+
+@pytest.mark.parametrize("topic", ["", "a,", "a,b,a", "a,gasp.dead-letters.v1"])
+def test_a_topic_is_named_once_and_for_one_thing(environment: pytest.MonkeyPatch, topic: str) -> None:
+    environment.setenv("GASP_TOPIC", topic)
+    with pytest.raises(SettingsError, match=r"GASP_(DEAD_LETTER_)?TOPIC"):
+        read_settings()

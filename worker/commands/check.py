@@ -37,7 +37,7 @@ def check_setup(overrides: dict[str, object]) -> Iterator[CheckResult]:
         for line in str(error).splitlines():
             yield CheckResult("settings", line)
         return
-    yield CheckResult("settings", None, f"topic {settings.topic}, group {settings.consumer_group}")
+    yield CheckResult("settings", None, f"topic {settings.topic.replace(',', ', ')}, group {settings.consumer_group}")
     yield _find("broker", "asking the broker", lambda: _broker(settings))
     yield _find("database", "asking the database", lambda: _database(settings))
     yield _find("model", "loading the model and trying it, which takes a minute or more", lambda: _model(settings))
@@ -66,12 +66,13 @@ def _newest_method(settings: Settings, model: str) -> str | None:
 def _broker(settings: Settings) -> str:
     with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
         admin.ping()
-        partitions = admin.topic_partitions(settings.topic)
+        partitions = {topic: len(admin.topic_partitions(topic)) for topic in settings.topics}
         for topic in (settings.dead_letter_topic, settings.review_tasks_topic, settings.review_labels_topic):
             if topic:
                 admin.topic_partitions(topic)
     warning = security_warning(settings)
-    return f"{settings.topic} has {len(partitions)} partitions" + (f"; note: {warning}" if warning else "")
+    told = ", ".join(f"{topic} has {count} partitions" for topic, count in partitions.items())
+    return told + (f"; note: {warning}" if warning else "")
 
 
 def _database(settings: Settings) -> str:

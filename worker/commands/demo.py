@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.resources import as_file, files
+from itertools import islice
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +20,7 @@ from migrations.upgrade import upgrade
 from worker.broker.admin import BrokerAdmin
 from worker.broker.sink import RecordSink
 from worker.commands.demo_page import print_verdicts, write_json
-from worker.commands.replay import replay_file
+from worker.commands.replay import replay_messages
 from worker.embedded.broker import embedded_broker
 from worker.embedded.databases import create_database, drop_database, ensure_database, psql_command
 from worker.embedded.postgres import embedded_postgres
@@ -32,6 +33,7 @@ from worker.settings.roles import Role
 from worker.settings.security import UNSECURED
 from worker.settings.settings import Settings, read_settings
 from worker.store.store import Store, open_store
+from worker.terminal.inputs import read_messages
 
 DATABASE = "gasp_demo"
 PARTITIONS = 2
@@ -108,7 +110,7 @@ def _replay(settings: Settings, source: Path | None, limit: int | None) -> int:
         RecordSink(settings.kafka_bootstrap_servers, client_id="demo-replay") as sink,
         as_file(files("worker") / "samples.jsonl") as samples,
     ):
-        return replay_file(source or samples, sink, settings.topic, limit=limit)
+        return replay_messages(islice(read_messages(source or samples), limit), sink, settings.first_topic)
 
 
 def _audit(settings: Settings, store: Store, sent: int, console: Console) -> None:

@@ -13,6 +13,7 @@ from worker.settings.channels import ReviewChannels
 from worker.settings.documents import DocumentStoreChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
+from worker.settings.reading import Reading
 from worker.settings.scoring import AttributionChoice, ScoringChoice
 from worker.settings.second_opinion import SecondOpinionChoice
 from worker.settings.security import KafkaSecurity
@@ -22,6 +23,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "Database": DatabaseConnection,
     "Broker": BrokerConnection,
     "Topics and consumer group": Intake,
+    "How messages are read": Reading,
     "Model and detector": ScoringChoice,
     "Attribution": AttributionChoice,
     "Document store": DocumentStoreChoice,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from worker.broker.admin import BrokerAdmin, Extent
 from worker.broker.errors import BrokerUnavailable
@@ -12,6 +12,9 @@ from worker.settings.security import kafka_security
 from worker.settings.settings import Settings
 from worker.store.offsets import PartitionStatus
 from worker.store.store import Store
+
+Stored: TypeAlias = Mapping[tuple[str, int], PartitionStatus]
+"""By topic and partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class PartitionLag:
     last stored something, or None.
     """
 
+    topic: str
     partition: int
     next_offset: int | None
     end_offset: int | None
@@ -30,7 +34,7 @@ class PartitionLag:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything that ``gasp-worker status`` shows.
+    """Everything that ``gasp-worker status`` shows; ``topic`` names all that are read, with commas between.
 
     ``outcomes`` maps ``outcome`` or ``outcome:reason`` to a count; ``attribution`` and ``rescoring`` map the states of
     jobs to theirs. ``broker_problem`` is why the broker could not be asked, and what to do; None if it answered.
@@ -60,12 +64,12 @@ def read_status(settings: Settings, store: Store) -> Status:
 
     Raises StoreError, and BrokerMisconfigured where trying again is no use.
     """
-    stored = {one.partition: one for one in store.offsets.statuses() if one.topic == settings.topic}
-    extent = _extent(settings)
+    stored = {(one.topic, one.partition): one for one in store.offsets.statuses() if one.topic in settings.topics}
+    extents = _extents(settings)
     return Status(
         topic=settings.topic,
-        broker_problem=None if isinstance(extent, Extent) else str(extent),
-        partitions=tuple(_told(stored, extent) if isinstance(extent, Extent) else _last_seen(stored)),
+        broker_problem=str(extents) if isinstance(extents, BrokerUnavailable) else None,
+        partitions=tuple(_last_seen(stored) if isinstance(extents, BrokerUnavailable) else _told(stored, extents)),
         outcomes={
             str(outcome) if reason is None else f"{outcome}:{reason}": count
             for (outcome, reason), count in sorted(store.ledger.counts().items(), key=str)
@@ -75,21 +79,22 @@ def read_status(settings: Settings, store: Store) -> Status:
     )
 
 
-def _extent(settings: Settings) -> Extent | BrokerUnavailable:
+def _extents(settings: Settings) -> dict[str, Extent] | BrokerUnavailable:
     try:
         with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
-            return admin.extent(settings.topic)
+            return {topic: admin.extent(topic) for topic in settings.topics}
     except BrokerUnavailable as error:
         return error
 
 
-def _told(stored: Mapping[int, PartitionStatus], extent: Extent) -> Iterator[PartitionLag]:
-    for partition, end in sorted(extent.ends.items()):
-        next_offset = stored[partition].next_offset if partition in stored else None
-        reached = extent.beginnings.get(partition, 0) if next_offset is None else next_offset
-        yield PartitionLag(partition, next_offset, end, max(0, end - reached))
+def _told(stored: Stored, extents: Mapping[str, Extent]) -> Iterator[PartitionLag]:
+    for topic, extent in extents.items():
+        for partition, end in sorted(extent.ends.items()):
+            held = stored.get((topic, partition))
+            reached = extent.beginnings.get(partition, 0) if held is None else held.next_offset
+            yield PartitionLag(topic, partition, None if held is None else held.next_offset, end, max(0, end - reached))
 
 
-def _last_seen(stored: Mapping[int, PartitionStatus]) -> Iterator[PartitionLag]:
-    for partition, one in sorted(stored.items()):
-        yield PartitionLag(partition, one.next_offset, one.end_offset, one.lag)
+def _last_seen(stored: Stored) -> Iterator[PartitionLag]:
+    for (topic, partition), one in sorted(stored.items()):
+        yield PartitionLag(topic, partition, one.next_offset, one.end_offset, one.lag)

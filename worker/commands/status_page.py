@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import orjson
 
-from worker.commands.status import Status
+from worker.commands.status import PartitionLag, Status
 
 
 def status_json(status: Status) -> str:
@@ -20,13 +21,18 @@ def status_text(status: Status) -> str:
 
 
 def _partition_lines(status: Status) -> Iterator[str]:
-    if status.broker_problem is None:
-        yield f"{status.topic}: {status.lag} messages wait"
-    else:
+    if status.broker_problem is not None:
         yield f"{status.topic}: how many messages wait is not known now: {status.broker_problem}"
         yield "the partitions as the workers last saw them:"
+    for topic, partitions in groupby(status.partitions, key=lambda one: one.topic):
+        yield from _topic_lines(topic, tuple(partitions), is_sure=status.broker_problem is None)
+
+
+def _topic_lines(topic: str, partitions: Sequence[PartitionLag], *, is_sure: bool) -> Iterator[str]:
+    if is_sure:
+        yield f"{topic}: {sum(one.lag or 0 for one in partitions)} messages wait"
     yield f"{'partition':>9} {'next':>10} {'end':>10} {'lag':>10}"
-    for partition in status.partitions:
+    for partition in partitions:
         beyond = (partition.next_offset or 0) > (partition.end_offset or 0) and partition.end_offset is not None
         note = "  beyond the end: topic created anew, or another cluster's database" if beyond else ""
         reached, end, lag = map(_known, (partition.next_offset, partition.end_offset, partition.lag))

@@ -162,7 +162,7 @@ def replay(
 def _tell(tally: Tally, settings: Settings, *, dry_run: bool) -> None:
     from worker.dlq.page import tally_lines
 
-    for line in tally_lines(tally, settings.topic, dry_run=dry_run):
+    for line in tally_lines(tally, settings.first_topic, dry_run=dry_run):
         typer.echo(line)
 
 
@@ -212,7 +212,7 @@ def _rehearse(letter: Letter, homes: Homes, tally: Tally) -> None:
 def _homes(settings: Settings) -> Homes:
     from worker.dlq.replay import Homes
 
-    return Homes(settings.topic, _label_topics(settings))
+    return Homes(settings.first_topic, frozenset(settings.topics[1:]) | _label_topics(settings))
 
 
 def _label_topics(settings: Settings) -> frozenset[str]:
@@ -247,7 +247,7 @@ def _selected(scan: TopicScan, selection: LetterFilter) -> Iterator[Letter | Str
 def _originals(settings: Settings, named_topic: str | None) -> Originals:
     from worker.dlq.originals import Originals
 
-    topics = {settings.topic, named_topic or settings.topic} | _label_topics(settings)
+    topics = {*settings.topics, named_topic or settings.first_topic} | _label_topics(settings)
     return Originals(lambda topic: _open(settings, topic), topics)
 
 

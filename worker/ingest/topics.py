@@ -16,7 +16,7 @@ def wanted_topics(settings: Settings, *, partitions: int, replication: int) -> l
     """
     config = {"max.message.bytes": str(settings.max_message_bytes + MESSAGE_FRAME_BYTES)}
     counts = {
-        settings.topic: partitions,
+        **dict.fromkeys(settings.topics, partitions),
         settings.dead_letter_topic: 1,
         settings.review_tasks_topic: 1,
         settings.review_labels_topic: 1,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Generic, TypeVar
@@ -51,7 +52,7 @@ class Engine(Generic[T]):
         self._background = [_Queue(source) for source in background]
         self._ledger = ShareLedger(share)
         self._wake = threading.Condition()
-        self._waiting: tuple[Callable[[], T], Future[T]] | None = None
+        self._waiting: deque[tuple[Callable[[], T], Future[T]]] = deque()
         self._stopping = False
         self._grace_s = grace_s
         self._beat = beat
@@ -79,12 +80,10 @@ class Engine(Generic[T]):
             raise self._fault
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
-        """Queue inline work. One piece at a time: the caller waits for its future before it submits the next."""
+        """Queue inline work. Several may wait, in turn: each caller waits for its future before it submits the next."""
         future: Future[T] = Future()
         with self._wake:
-            if self._waiting is not None:
-                raise RuntimeError("inline work is already waiting")
-            self._waiting = (work, future)
+            self._waiting.append((work, future))
             self._wake.notify()
         return future
 
@@ -101,7 +100,7 @@ class Engine(Generic[T]):
     def _run_attribution(self) -> bool:
         if self._attribution is None or self._stopping:
             return False
-        if self._waiting is not None and not self._ledger.attribution_is_behind():
+        if self._waiting and not self._ledger.attribution_is_behind():
             return False
         started = time.monotonic()
         found = self._attribution.run()
@@ -110,16 +109,15 @@ class Engine(Generic[T]):
         return found
 
     def _run_background(self) -> bool:
-        return any(self._waiting is None and not self._stopping and queue.run() for queue in self._background)
+        return any(not self._waiting and not self._stopping and queue.run() for queue in self._background)
 
     def _run_inline(self) -> None:
         with self._wake:
-            if self._waiting is None and not self._stopping:
+            if not self._waiting and not self._stopping:
                 self._wake.wait(IDLE_LOOK_S)
-            if self._waiting is None:
+            if not self._waiting:
                 return
-            work, future = self._waiting
-            self._waiting = None
+            work, future = self._waiting.popleft()
         started = time.monotonic()
         try:
             future.set_result(work())

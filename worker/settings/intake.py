@@ -6,8 +6,6 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, Field, SecretStr, field_validator
 
-from schemas.interaction import MAX_APP_CHARS
-
 
 class DatabaseConnection(BaseModel):
     """Where the database is. Nothing runs without it, so it has no default."""
@@ -42,23 +40,24 @@ class BrokerConnection(BaseModel):
 class Intake(BaseModel):
     """Which topics are read and written, and where reading begins."""
 
-    topic: str = Field("gasp.interactions.v1", description="The topic to which exchanges are logged")
+    topic: str = Field(
+        "gasp.interactions.v1",
+        description="The topic to which exchanges are logged, or several with commas between. Files are replayed into "
+        "the first",
+    )
     dead_letter_topic: str = Field(
         "gasp.dead-letters.v1", description="The topic for messages that can never be scored"
     )
     consumer_group: str = Field(
         "gasp-audit",
-        description="The consumer group that workers share; labels are read in the group of this name with -labels "
-        "behind it",
+        description="The consumer group that workers share. Labels are read in the group of this name with -labels "
+        "behind it, and each further topic in that with - and the topic behind it",
     )
     first_start: Literal["earliest", "latest"] | AwareDatetime = Field(
         "earliest",
         description="Where the partitions that a topic has at the very first start begin: at their first message, at "
         "their end, or at a time such as 2026-11-30T00:00Z. Partitions that are added later, and those of a topic that "
         "is created again, begin at their first message",
-    )
-    default_app: str = Field(
-        "default", pattern=r"\S", max_length=MAX_APP_CHARS, description="The app of messages that name none"
     )
     instance_id: str | None = Field(
         None,
@@ -67,13 +66,29 @@ class Intake(BaseModel):
         "restart within GASP_SESSION_TIMEOUT_S then moves no partition",
     )
 
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics of exchanges, at least one."""
+        return tuple(name.strip() for name in self.topic.split(","))
+
+    @property
+    def first_topic(self) -> str:
+        """The topic of those that what is sent goes to."""
+        return self.topics[0]
+
+    @field_validator("topic")
+    @classmethod
+    def _names(cls, topic: str) -> str:
+        names = [name.strip() for name in topic.split(",")]
+        if not all(names) or len({*names}) < len(names):
+            message = "wants a topic, or several different ones with commas between"
+            raise ValueError(message)
+        return ",".join(names)
+
 
 class BatchLimits(BaseModel):
     """How much is read at a time, and how long a worker may be silent."""
 
-    max_message_bytes: int = Field(
-        4 * 1024 * 1024, ge=1024, description="A larger message is a dead letter; a larger review task is cut"
-    )
     batch_messages: int = Field(16, ge=1, le=1000, description="Messages that are scored and stored together, at most")
     batch_bytes: int = Field(
         32 * 1024 * 1024, ge=1024, description="A batch has fewer messages if they are larger together"

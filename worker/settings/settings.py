@@ -16,17 +16,30 @@ from worker.settings.channels import ReviewChannels
 from worker.settings.documents import DocumentStoreChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
+from worker.settings.reading import Reading
 from worker.settings.scoring import AttributionChoice, ScoringChoice
 from worker.settings.second_opinion import SecondOpinionChoice
 from worker.settings.security import KafkaSecurity
 
 PREFIX = "GASP_"
-_TOPICS = ("topic", "dead_letter_topic", "review_tasks_topic", "review_labels_topic")
+_OTHER_TOPICS = ("dead_letter_topic", "review_tasks_topic", "review_labels_topic")
 _CONFIG = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
 class DatabaseSettings(ProcessSettings, DatabaseConnection, BaseSettings):
     """What a command needs that looks only into the database. The variables are those of ``Settings``."""
+
+    model_config = _CONFIG
+
+
+class ReadingSettings(ProcessSettings, Reading, BaseSettings):
+    """What a command needs that reads messages of files."""
+
+    model_config = _CONFIG
+
+
+class BrokerSettings(ReadingSettings, KafkaSecurity, BrokerConnection):
+    """What a command needs that reads messages of topics, and no database."""
 
     model_config = _CONFIG
 
@@ -39,6 +52,7 @@ class Settings(
     ScoringChoice,
     DocumentStoreChoice,
     BatchLimits,
+    Reading,
     Intake,
     KafkaSecurity,
     BrokerConnection,
@@ -52,8 +66,8 @@ class Settings(
     @model_validator(mode="after")
     def _each_topic_for_one_thing(self) -> Self:
         """Else a dead letter would be read as a message and become a dead letter, without end."""
-        used: dict[str, str] = {}
-        for field in _TOPICS:
+        used: dict[str, str] = dict.fromkeys(self.topics, "topic")
+        for field in _OTHER_TOPICS:
             topic = getattr(self, field)
             if topic and topic in used:
                 raise PydanticCustomError(
@@ -65,7 +79,7 @@ class Settings(
         return self
 
 
-AnySettings = TypeVar("AnySettings", Settings, DatabaseSettings)
+AnySettings = TypeVar("AnySettings", Settings, DatabaseSettings, ReadingSettings, BrokerSettings)
 
 
 def read_settings(**overrides: object) -> Settings:
@@ -79,6 +93,16 @@ def read_settings(**overrides: object) -> Settings:
 def read_database_settings() -> DatabaseSettings:
     """Read only what a command needs that looks into the database alone. Raises SettingsError as above."""
     return _read(DatabaseSettings)
+
+
+def read_reading_settings() -> ReadingSettings:
+    """Read only what a command needs that reads messages of files. Raises SettingsError as above."""
+    return _read(ReadingSettings)
+
+
+def read_broker_settings() -> BrokerSettings:
+    """Read only what a command needs that reads messages of topics. Raises SettingsError as above."""
+    return _read(BrokerSettings)
 
 
 def _read(kind: type[AnySettings], **overrides: object) -> AnySettings:

@@ -1,0 +1,1 @@
+"""Shows what would be read from messages, before anything runs."""
