@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from schemas.envelope import JsonObject
+from schemas.payload import JsonObject
 
 THOUGHTS = "thoughts"
 """The name under which they are kept in an exchange's metadata."""

@@ -6,20 +6,28 @@ A new format is one more file here and one more entry in ``ADAPTERS``, before th
 from __future__ import annotations
 
 from schemas.adapters.adapter import Adapter
-from schemas.adapters.fields import wrong_shape
-from schemas.adapters.flat import FLAT_NAMES, FlatAdapter
+from schemas.adapters.fields import NO_PASSAGES
+from schemas.adapters.flat import FLAT_NAMES, FlatAdapter, spelled
+from schemas.adapters.langfuse import LangfuseAdapter
 from schemas.adapters.langsmith import LangSmithAdapter
 from schemas.adapters.native import NativeAdapter
 from schemas.adapters.otlp import OtlpAdapter
-from schemas.envelope import JsonObject
+from schemas.adapters.refusal import refused
 from schemas.headers import Headers
+from schemas.payload import JsonObject
 
-ADAPTERS: tuple[Adapter, ...] = (NativeAdapter(), OtlpAdapter(), LangSmithAdapter(), FlatAdapter())
+ADAPTERS: tuple[Adapter, ...] = (NativeAdapter(), OtlpAdapter(), LangSmithAdapter(), LangfuseAdapter(), FlatAdapter())
 
 
 def adapter_for(row: JsonObject, headers: Headers) -> Adapter:
-    """Return the first adapter that knows the row's format. Raises UnusablePayload (wrong_shape) if none does."""
+    """Return the first adapter that knows the row's format. Raises UnusablePayload (wrong_shape) if none does.
+
+    The rejection says which format the row looks like, what it lacks, and which of the usual names it has.
+    """
     for adapter in ADAPTERS:
         if adapter.matches(row, headers):
             return adapter
-    raise wrong_shape(FLAT_NAMES.answer[0], "missing, and no other known format")
+    known = spelled(row)
+    if any(name in known for name in FLAT_NAMES.answer):
+        raise refused(known, FLAT_NAMES.passages[0], NO_PASSAGES, FLAT_NAMES.all, "a flat row")
+    raise refused(known, FLAT_NAMES.answer[0], "missing, and no other known format", FLAT_NAMES.all, None)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from schemas.envelope import JsonObject
+from schemas.adapters.passages import is_column, read_passages
+from schemas.adapters.refusal import refused
+from schemas.adapters.said import Said, read_answer, read_question
 from schemas.errors import UnusablePayload
-from schemas.interaction import MAX_PASSAGES
+from schemas.payload import JsonObject
 from schemas.reject_reason import RejectReason
-from schemas.values import as_anything, as_identifier, as_number, as_object, as_text, merged
+from schemas.thoughts import THOUGHTS
+from schemas.values import as_anything, as_identifier, as_object, as_text, merged
+
+NO_PASSAGES = "missing, where an empty list would say that nothing was found"
 
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The names of each field, in order of precedence: the first that holds a usable value is read."""
+    """The names of each field, in order of precedence: the first that holds a usable value is read.
+
+    Lists under ``passage_ids`` and ``passage_scores`` run parallel to the passages.
+    """
 
     interaction_id: tuple[str, ...]
     app: tuple[str, ...]
@@ -25,37 +34,81 @@ class FieldNames:
     passages: tuple[str, ...]
     answer: tuple[str, ...]
     generator_model: tuple[str, ...]
-    passage_id: tuple[str, ...]
-    passage_text: tuple[str, ...]
-    passage_score: tuple[str, ...]
-    passage_metadata: tuple[str, ...]
+    passage_ids: tuple[str, ...] = ()
+    passage_scores: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every name."""
+        facts = (*self.interaction_id, *self.app, *self.occurred_at, *self.generator_model)
+        return (*facts, *self.question, *self.passages, *self.answer, *self.passage_ids, *self.passage_scores)
 
 
-def rename(row: JsonObject, names: FieldNames) -> JsonObject:
+def rename(row: JsonObject, names: FieldNames, *, likeness: str = "a flat row") -> JsonObject:
     """Return the row in native form; fields that are not read go into the metadata, so that nothing is lost.
 
-    Null is the same as absent, except that the answer must be there. Only question, passages and answer can make a
-    row unusable; a useless value in another field is kept as metadata. Raises UnusablePayload (wrong_shape).
+    Null is the same as absent, except that the answer and the passages must be there; a name that holds nothing does
+    not hide another one that does. Only question, passages and answer can make a row unusable; a useless value in
+    another field is kept as metadata. ``likeness`` is what a row that lacks a field is said to look like.
+    Raises UnusablePayload (wrong_shape).
     """
     if not any(name in row for name in names.answer):
-        raise wrong_shape(names.answer[0], "missing")
+        raise refused(row, names.answer[0], "missing", names.all, likeness)
+    if not any(name in row for name in names.passages):
+        raise refused(row, names.passages[0], NO_PASSAGES, names.all, likeness)
     rest = dict(row)
+    question = _take_said(rest, names.question, read_question)
+    passages = _take_passages(rest, names)
+    answer = _take_said(rest, names.answer, read_answer)
     native: JsonObject = {
-        "question": _take_text(rest, names.question, path=""),
-        "passages": _take_passages(rest, names),
-        "answer": _take_text(rest, names.answer, path=""),
-        "interaction_id": _take(rest, names.interaction_id, as_identifier),
+        "question": question.text,
+        "passages": passages,
+        "answer": answer.text,
+        "interaction_id": _take(rest, names.interaction_id, as_identifier) or answer.id,
         "app": _take(rest, names.app, as_identifier),
         "occurred_at": _take(rest, names.occurred_at, as_anything),
-        "generator_model": _take(rest, names.generator_model, as_text),
+        "generator_model": _take(rest, names.generator_model, as_text) or answer.model,
     }
-    native["metadata"] = _take_metadata(rest, ("metadata",))
+    metadata = _take_metadata(rest)
+    native["metadata"] = merged(metadata, {THOUGHTS: answer.thoughts}) if answer.thoughts else metadata
     return native
+
+
+def respelled(row: JsonObject, names: tuple[str, ...]) -> JsonObject:
+    """Return the row with names that differ from known ones in case, ``_``, ``-`` and spaces alone spelled as those.
+
+    A name that is there as it is known stays the one that counts.
+    """
+    known = {_letters(name): name for name in reversed(names)}
+    taken = set(row)
+    result: JsonObject = {}
+    for name, value in row.items():
+        spelled = name if name in names else known.get(_letters(name), name)
+        if spelled != name and spelled in taken:
+            spelled = name
+        taken.add(spelled)
+        result[spelled] = value
+    return result
 
 
 def wrong_shape(path: str, rule: str) -> UnusablePayload:
     """Return the rejection that names the field and the rule that it breaks."""
     return UnusablePayload(RejectReason.WRONG_SHAPE, f"{path}: {rule}")
+
+
+def is_empty(value: JsonValue) -> bool:
+    """Whether a value says nothing: null, a blank text, an empty list or object, a list of nothing but such."""
+    if isinstance(value, list):
+        return all(one is None or (isinstance(one, str) and not one.strip()) for one in value)
+    return value is None or value == {} or (isinstance(value, str) and not value.strip())
+
+
+_MAX_NAME_CHARS = 64
+_NOT_LETTERS = re.compile(r"[_\-\s]")
+
+
+def _letters(name: str) -> str:
+    return _NOT_LETTERS.sub("", name).lower() if len(name) <= _MAX_NAME_CHARS else name
 
 
 def _take(rest: JsonObject, names: tuple[str, ...], read: Callable[[JsonValue], JsonValue]) -> JsonValue:
@@ -69,52 +122,39 @@ def _take(rest: JsonObject, names: tuple[str, ...], read: Callable[[JsonValue], 
     return found
 
 
-def _take_text(rest: JsonObject, names: tuple[str, ...], *, path: str) -> str:
-    name = _first_given(rest, names)
-    text = _take(rest, names, as_anything)
-    if text is None:
-        return ""
-    if not isinstance(text, str):
-        raise wrong_shape(f"{path}{name}", "must be a string")
-    return text
+def _take_filled(rest: JsonObject, names: tuple[str, ...]) -> tuple[str, JsonValue]:
+    """Remove and return the first field that says something, else the first that is not null. All empty ones go."""
+    given = [name for name in names if rest.get(name) is not None]
+    name = next((name for name in given if not is_empty(rest[name])), given[0] if given else names[0])
+    value = rest.pop(name, None)
+    for other in names:
+        if other in rest and is_empty(rest[other]):
+            del rest[other]
+    return name, value
+
+
+def _take_said(rest: JsonObject, names: tuple[str, ...], read: Callable[[JsonValue], Said | None]) -> Said:
+    name, value = _take_filled(rest, names)
+    if value is None:
+        return Said("")
+    said = read(value)
+    if said is None:
+        raise wrong_shape(name, "must be a string")
+    return said
 
 
 def _take_passages(rest: JsonObject, names: FieldNames) -> JsonValue:
-    path = _first_given(rest, names.passages)
-    passages = _take(rest, names.passages, as_anything)
+    path, passages = _take_filled(rest, names.passages)
     if passages is None:
         return []
-    if isinstance(passages, str):
-        passages = [passages]
-    if not isinstance(passages, list):
-        raise wrong_shape(path, "must be a list or a string")
-    if len(passages) > MAX_PASSAGES:
-        raise wrong_shape(path, f"must hold at most {MAX_PASSAGES} passages")
-    return [_passage(passage, names, f"{path}.{index}", index + 1) for index, passage in enumerate(passages)]
+
+    def column(logged: JsonValue) -> JsonValue:
+        return logged if is_column(logged, passages) else None
+
+    ids, scores = _take(rest, names.passage_ids, column), _take(rest, names.passage_scores, column)
+    return read_passages(passages, path, ids=ids, scores=scores)
 
 
-def _passage(logged: JsonValue, names: FieldNames, path: str, number: int) -> JsonValue:
-    """Return one passage in native form; one without text (null) is kept as a blank, to keep the positions."""
-    if logged is None or isinstance(logged, str):
-        return {"id": f"ctx-{number}", "text": logged or ""}
-    if not isinstance(logged, dict):
-        raise wrong_shape(path, "must be a string or an object")
-    if not any(name in logged for name in names.passage_text):
-        raise wrong_shape(f"{path}.{names.passage_text[0]}", "missing")
-    rest = dict(logged)
-    passage: JsonObject = {
-        "text": _take_text(rest, names.passage_text, path=f"{path}."),
-        "id": _take(rest, names.passage_id, as_identifier) or f"ctx-{number}",
-        "score": _take(rest, names.passage_score, as_number),
-    }
-    passage["metadata"] = _take_metadata(rest, names.passage_metadata)
-    return passage
-
-
-def _take_metadata(rest: JsonObject, names: tuple[str, ...]) -> JsonObject:
-    metadata = _take(rest, names, as_object)
+def _take_metadata(rest: JsonObject) -> JsonObject:
+    metadata = _take(rest, ("metadata",), as_object)
     return merged(metadata if isinstance(metadata, dict) else {}, rest)
-
-
-def _first_given(rest: JsonObject, names: tuple[str, ...]) -> str:
-    return next((name for name in names if rest.get(name) is not None), names[0])

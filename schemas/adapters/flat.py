@@ -5,40 +5,93 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from schemas.adapters.adapter import Finding
-from schemas.adapters.fields import FieldNames, rename
-from schemas.envelope import JsonObject
+from schemas.adapters.fields import FieldNames, rename, respelled
 from schemas.headers import Headers
+from schemas.payload import JsonObject
+from schemas.traces.documents import read_documents
 
 FLAT_NAMES = FieldNames(
-    interaction_id=("interaction_id", "id", "request_id", "trace_id", "record_id"),
-    app=("app", "application", "service", "project"),
-    occurred_at=("occurred_at", "timestamp", "time", "created_at", "event_time"),
-    question=("question", "query", "user_input", "input"),
-    passages=("passages", "contexts", "retrieved_contexts", "retrieval_context", "documents", "context"),
-    answer=("answer", "response", "output", "actual_output"),
-    generator_model=("generator_model", "generator", "model", "model_name", "llm"),
-    passage_id=("id", "doc_id", "document_id", "chunk_id"),
-    passage_text=("text", "content", "page_content", "passage", "body"),
-    passage_score=("score", "similarity", "relevance_score"),
-    passage_metadata=("metadata", "meta"),
+    interaction_id=("interaction_id", "id", "request_id", "trace_id", "record_id", "exchange_id", "response_id"),
+    app=("app", "application", "service", "project", "app_name", "application_name", "service_name", "project_name"),
+    occurred_at=("occurred_at", "timestamp", "time", "created_at", "event_time", "@timestamp", "datetime"),
+    question=(
+        *("question", "query", "user_input", "input", "user_query", "user_question", "input_query", "query_text"),
+        *("question_text", "request", "user_message"),
+    ),
+    passages=(
+        *("passages", "contexts", "retrieved_contexts", "retrieval_context", "documents", "context"),
+        *("retrieved_context", "retrieved_documents", "retrieved_docs", "retrieved_passages", "retrieved_chunks"),
+        *("retrieved_texts", "retrieval_contexts", "retrieval_results", "retrieval_documents", "source_documents"),
+        *("source_nodes", "retriever_resources", "context_documents", "context_docs", "context_list"),
+        *("search_results", "retrieved", "chunks", "docs", "ctxs", "ResultItems", "retrievalResults"),
+    ),
+    answer=(
+        *("answer", "response", "output", "actual_output", "result", "generated_answer", "generated_text"),
+        *("generated_response", "generation", "final_answer", "prediction", "predicted_answer", "model_answer"),
+        *("model_output", "model_response", "llm_answer", "llm_output", "llm_response", "bot_response"),
+        *("assistant_response", "answer_text", "response_text", "output_text", "completion", "reply"),
+    ),
+    generator_model=("generator_model", "generator", "model", "model_name", "llm", "llm_model", "model_id"),
+    passage_ids=(
+        *("retrieved_context_ids", "context_ids", "passage_ids", "document_ids", "doc_ids", "chunk_ids"),
+        *("retrieved_document_ids", "retrieved_doc_ids", "retrieved_ids", "retrieved_chunk_ids"),
+    ),
+    passage_scores=(
+        *("retrieved_context_scores", "context_scores", "passage_scores", "document_scores", "doc_scores"),
+        *("chunk_scores", "retrieval_scores", "retrieved_scores", "similarity_scores"),
+    ),
 )
+
+# Under these names there may be a title, a file's name or an address in the place of evidence: what is under the first
+# ones must be sentences, under the others documents that have a text.
+_SENTENCES = ("document", "passage", "knowledge", "evidence", "evidences", "snippets", "nodes")
+_OBJECTS = ("sources", "source", "references")
 
 
 @dataclass(frozen=True, slots=True)
 class FlatAdapter:
-    """Reads any row that has an answer under one of the common names.
+    """Reads any row that has an answer and passages under one of the common names, however they are capitalised.
 
-    Where a row has two names of one field (``question`` and ``query``), the one listed first is read and the other
-    is kept as metadata.
+    Where a row has two names of one field (``question`` and ``query``), the one listed first is read, if it says
+    something, and the other is kept as metadata.
     """
 
     name: str = "flat"
 
     def matches(self, row: JsonObject, headers: Headers) -> bool:  # noqa: ARG002 - the row alone tells
-        """Whether there is a field for the answer."""
-        return any(name in row for name in FLAT_NAMES.answer)
+        """Whether there are fields for the answer and for the passages."""
+        row = spelled(row)
+        return any(name in row for name in FLAT_NAMES.answer) and any(name in row for name in FLAT_NAMES.passages)
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give the row under our names. Raises UnusablePayload (wrong_shape)."""
-        return (rename(row, FLAT_NAMES),)
+        return (rename(spelled(row), FLAT_NAMES),)
+
+
+def spelled(row: JsonObject) -> JsonObject:
+    """The row under the names that are read; a conversation stands for the question that it ends with."""
+    row = respelled(row, (*FLAT_NAMES.all, *_SENTENCES, *_OBJECTS))
+    is_asked = any(name in row for name in FLAT_NAMES.question)
+    if not is_asked and any(name in row for name in FLAT_NAMES.answer) and isinstance(row.get("messages"), list):
+        row = _as(row, "messages", FLAT_NAMES.question[0])
+    if any(name in row for name in FLAT_NAMES.passages):
+        return row
+    name = next((name for name in (*_SENTENCES, *_OBJECTS) if _is_evidence(row.get(name), name)), None)
+    return row if name is None else _as(row, name, FLAT_NAMES.passages[0])
+
+
+def _as(row: JsonObject, name: str, other: str) -> JsonObject:
+    return {other if key == name else key: value for key, value in row.items()}
+
+
+def _is_evidence(logged: JsonValue, name: str) -> bool:
+    listed: list[JsonValue] = logged if isinstance(logged, list) else [logged]
+    documents = read_documents(listed)
+    if not documents or any(document.text is None for document in documents):
+        return False
+    if name in _OBJECTS:
+        return all(isinstance(one, dict) for one in listed)
+    return any(len((document.text or "").split()) > 1 or not (document.text or "").isascii() for document in documents)

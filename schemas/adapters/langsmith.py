@@ -11,8 +11,8 @@ from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
 from schemas.adapters.fields import wrong_shape
-from schemas.envelope import JsonObject
 from schemas.headers import Headers
+from schemas.payload import JsonObject
 from schemas.skip_reason import SkipReason
 from schemas.timestamps import epoch_ns
 from schemas.traces.contents import with_contents
@@ -35,6 +35,7 @@ _PLACE = r"[0-9]{8}T[0-9]{9,12}Z[0-9a-fA-F-]{36}"
 _DOTTED = re.compile(rf"{_PLACE}(?:\.{_PLACE})*+")
 _ID_CHARS = 36
 _ELSEWHERE = "_s3_urls"
+_COMMON = {"user_id": "user", "session_id": "session", "thread_id": "session", "conversation_id": "session"}
 # What the client says of itself and of the model, in the metadata of every run.
 _CLIENT = re.compile(r"LANGSMITH_|LANGCHAIN_|ls_|lc_|__|revision_id")
 
@@ -147,6 +148,7 @@ def _model(extra: JsonObject, facts: JsonObject) -> str | None:
 
 
 def _metadata(run: JsonObject, facts: JsonObject) -> JsonObject:
-    """User, session, tags: what the program has said of the exchange."""
-    said = {name: value for name, value in facts.items() if not _CLIENT.match(name) and value is not None}
-    return {**said, **({"tags": run["tags"]} if run.get("tags") else {})}
+    """User, session, tags, and what else the program has said of the exchange."""
+    said = {_COMMON.get(name, name): value for name, value in facts.items() if not _CLIENT.match(name)}
+    said["tags"] = run.get("tags") or None
+    return {name: value for name, value in said.items() if value is not None}

@@ -19,10 +19,6 @@ NATIVE_NAMES = FieldNames(
     passages=("passages",),
     answer=("answer",),
     generator_model=("generator_model", "generator", "model"),
-    passage_id=("id",),
-    passage_text=("text",),
-    passage_score=("score",),
-    passage_metadata=("metadata",),
 )
 
 _FAMILY = INTERACTION_SCHEMA.rpartition(".")[0] + "."
@@ -40,7 +36,7 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class NativeAdapter:
-    """Reads rows that name our schema, and rows without a schema that have no field but ours."""
+    """Reads rows that name our schema, and rows without a schema that have passages and no field but ours."""
 
     name: str = "native"
 
@@ -48,7 +44,7 @@ class NativeAdapter:
         """Whether the row names a version of our schema, or uses our field names only."""
         schema = row.get("schema")
         if schema is None:
-            return "answer" in row and row.keys() - {"schema"} <= _FIELDS
+            return {"answer", "passages"} <= row.keys() and row.keys() - {"schema"} <= _FIELDS
         return isinstance(schema, str) and schema.startswith(_FAMILY)
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
@@ -56,4 +52,4 @@ class NativeAdapter:
         rest = dict(row)
         if rest.pop("schema", None) not in (None, INTERACTION_SCHEMA):
             raise wrong_shape("schema", f"must be {INTERACTION_SCHEMA}")
-        return (rename(rest, NATIVE_NAMES),)
+        return (rename(rest, NATIVE_NAMES, likeness=INTERACTION_SCHEMA),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
@@ -12,8 +13,10 @@ from schemas.traces.step import Step, StepKind
 from schemas.traces.texts import answer_in, question_in
 from schemas.values import as_object, as_parsed, as_text
 
-_RETRIEVES = "retriev"
-_RERANKS = "rerank"
+# What programs call steps that retrieve, and steps that keep or order what was retrieved. No chain ends so.
+_RETRIEVES = re.compile(r"retriev(?:e|al|er|ing)(?:[ _-]?(?:documents|docs|contexts?|chunks|passages|nodes))?$")
+_RERANKS = re.compile(r"re[ _-]?rank|(?:grade|filter|compress)[ _-]?(?:documents|docs)$")
+_HOLDS_OTHERS = (StepKind.CHAIN, None)
 _DOCUMENTS = {StepKind.RETRIEVER, StepKind.RERANKER}
 
 
@@ -31,10 +34,14 @@ def with_contents(step: Step, given: JsonValue, gave: JsonValue, *, name: str | 
 def _kind(step: Step, gave: JsonValue, name: str) -> StepKind | None:
     if step.kind in {*_DOCUMENTS, StepKind.LLM} or step.is_root:
         return step.kind
-    reranks = _RERANKS in name
-    if looks_retrieved(gave, is_named=reranks or _RETRIEVES in name):
-        return StepKind.RERANKER if reranks else StepKind.RETRIEVER
-    return step.kind
+    reranks, retrieves = _RERANKS.search(name) is not None, _RETRIEVES.search(name) is not None
+    if gave is None:
+        # The name may come with the start of a step alone.
+        may_retrieve = retrieves and step.kind in _HOLDS_OTHERS
+    else:
+        may_retrieve = looks_retrieved(gave, is_named=reranks or retrieves)
+    retrieving = StepKind.RERANKER if reranks else StepKind.RETRIEVER
+    return retrieving if may_retrieve else step.kind
 
 
 def _documents(_: Step, given: JsonValue, gave: JsonValue) -> dict[str, object]:

@@ -55,7 +55,7 @@ _MAX_WRAPPERS = 3
 _MAX_LEVELS = 4
 _LEVELS = (*LIST_NAMES, "context", "output", "outputs", "result", "data")
 # Where nothing but a list of documents may lie, and what may stand beside it there.
-_ALONE = (*LIST_NAMES, "output", "outputs", "result")
+_ALONE = (*LIST_NAMES, "context", "output", "outputs", "result")
 _SEARCHED = {"query", "question", "input", "k", "top_k", "scores", "total", "count", "namespace", "usage", "took"}
 # Says what is no part of what was retrieved: embeddings are long, and names of classes say nothing.
 _NOT_METADATA = ("embedding", "sparse_embedding", "vector", "vectors", "class_name", "type", "blob", "lc")
@@ -198,7 +198,7 @@ def _from_object(logged: JsonObject) -> Document | None:
         return None
     if score is None:
         score = _first(metadata, _METADATA_SCORE_NAMES, as_number)
-    return Document(text=text, id=document_id, score=score, metadata=_kept(rest, metadata))
+    return Document(text=text, id=document_id, score=score, metadata=_kept(rest, metadata, (text, explicit_id, score)))
 
 
 def _unwrapped(logged: JsonObject) -> JsonObject:
@@ -256,6 +256,21 @@ def _first(fields: JsonObject, names: tuple[str, ...], read: Callable[[JsonValue
     return next((value for value in values if value is not None), None)
 
 
-def _kept(fields: JsonObject, metadata: JsonObject) -> JsonObject:
-    read = {*TEXT_NAMES, *_RARER_TEXT_NAMES, *ID_NAMES, *SCORE_NAMES, *METADATA_NAMES, *_NOT_METADATA}
-    return merged(metadata, {name: value for name, value in fields.items() if name not in read and value is not None})
+def _kept(fields: JsonObject, metadata: JsonObject, read: tuple[str | None, str | None, float | None]) -> JsonObject:
+    """The metadata with every other field that says something: what was ``read`` of text, id and score is left out."""
+    text, document_id, score = read
+
+    def is_read(name: str, value: JsonValue) -> bool:
+        return (
+            (name in (*TEXT_NAMES, *_RARER_TEXT_NAMES) and text is not None and _plain(value) == text)
+            or (name in ID_NAMES and document_id is not None and as_identifier(value) == document_id)
+            or (name in SCORE_NAMES and score is not None and as_number(value) == score)
+            or (name in METADATA_NAMES and as_object(as_parsed(value)) == metadata)
+        )
+
+    others: JsonObject = {
+        name: value
+        for name, value in fields.items()
+        if value is not None and name not in _NOT_METADATA and not is_read(name, value)
+    }
+    return merged(metadata, others)

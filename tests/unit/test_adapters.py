@@ -9,8 +9,8 @@ from schemas.adapters import ADAPTERS, adapter_for
 from schemas.adapters.adapter import Finding
 from schemas.adapters.flat import FLAT_NAMES, FlatAdapter
 from schemas.adapters.native import NativeAdapter
-from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
+from schemas.payload import JsonObject
 from schemas.reject_reason import RejectReason
 from schemas.values import as_identifier, as_number, merged
 
@@ -27,6 +27,12 @@ def flat(**row: JsonValue) -> JsonObject:
 
 def passages_of(logged: JsonValue, **more: JsonValue) -> JsonValue:
     return flat(answer="A", contexts=logged, **more)["passages"]
+
+
+def known(logged: JsonValue, **more: JsonValue) -> list[tuple[JsonValue, JsonValue, JsonValue]]:
+    passages = passages_of(logged, **more)
+    assert isinstance(passages, list)
+    return [(one["id"], one["text"], one.get("score")) for one in passages if isinstance(one, dict)]
 
 
 def detail_of(row: JsonObject) -> str:
@@ -48,9 +54,9 @@ def test_the_native_form_comes_first_flat_rows_last_and_the_names_are_unique() -
         ({"schema": "gasp.interaction.v1", "answer": "A", "anything": 1}, "native"),
         ({"interaction_id": "1", "passages": [], "answer": "A", "model": "m"}, "native"),
         ({"interaction_id": "1", "passages": [], "answer": "A", "timestamp": 1}, "flat"),
-        ({"schema": {"type": "struct"}, "answer": "A"}, "flat"),
-        ({"schema": "other.v1", "answer": "A"}, "flat"),
-        ({"query": "Q", "response": "A"}, "flat"),
+        ({"schema": {"type": "struct"}, "answer": "A", "context": []}, "flat"),
+        ({"schema": "other.v1", "answer": "A", "context": []}, "flat"),
+        ({"query": "Q", "response": "A", "docs": []}, "flat"),
     ],
 )
 def test_a_row_goes_to_the_adapter_of_its_format(row: JsonObject, name: str) -> None:
@@ -58,13 +64,14 @@ def test_a_row_goes_to_the_adapter_of_its_format(row: JsonObject, name: str) -> 
 
 
 def test_a_row_that_no_adapter_knows_is_of_the_wrong_shape() -> None:
-    assert detail_of({"spans": []}) == "answer: missing, and no other known format"
+    assert detail_of({"spans": []}) == "answer: missing, and no other known format; has spans"
+    assert detail_of({}) == "answer: missing, and no other known format; has none of the known names, 0 fields"
 
 
 @pytest.mark.parametrize("field", ["question", "answer", "interaction_id", "app", "occurred_at", "generator_model"])
 def test_each_common_name_of_a_field_is_read(field: str) -> None:
     for name in getattr(FLAT_NAMES, field):
-        row: JsonObject = {"answer": "A"} if field != "answer" else {}
+        row: JsonObject = {"answer": "A", "passages": []} if field != "answer" else {"passages": []}
         native = flat(**{**row, name: "value"})
         assert native[field] == "value", name
         assert native["metadata"] == {}, name
@@ -76,13 +83,74 @@ def test_each_common_name_of_the_passages_is_read(name: str) -> None:
     assert flat(**row)["passages"] == [{"id": "ctx-1", "text": "p"}]
 
 
-@pytest.mark.parametrize("text", FLAT_NAMES.passage_text)
-@pytest.mark.parametrize("identifier", FLAT_NAMES.passage_id)
+@pytest.mark.parametrize("text", ["text", "content", "page_content", "pageContent", "passage", "body"])
+@pytest.mark.parametrize("identifier", ["id", "_id", "doc_id", "document_id", "chunk_id"])
 def test_each_common_name_in_a_passage_is_read(text: str, identifier: str) -> None:
-    for score in FLAT_NAMES.passage_score:
-        for metadata in FLAT_NAMES.passage_metadata:
+    for score in ("score", "similarity", "relevance_score"):
+        for metadata in ("metadata", "meta"):
             logged: JsonObject = {text: "T", identifier: "d1", score: 0.5, metadata: {"page": 4}}
             assert passages_of([logged]) == [{"id": "d1", "text": "T", "score": 0.5, "metadata": {"page": 4}}]
+
+
+def test_names_may_be_spelled_in_any_case() -> None:
+    ids: JsonObject = {"traceId": "t", "app name": "b"}
+    row: JsonObject = {"Query": "Q", "retrievedContexts": ["p"], "Generated-Answer": "A", **ids}
+    native = flat(**row)
+    assert (native["question"], native["answer"], native["interaction_id"], native["app"]) == ("Q", "A", "t", "b")
+    assert native["passages"] == [{"id": "ctx-1", "text": "p"}]
+    both = flat(Answer="second", answer="first", contexts=[])
+    assert (both["answer"], both["metadata"]) == ("first", {"Answer": "second"})
+
+
+@pytest.mark.parametrize("empty", [None, "", " \n", [], ["", None]])
+def test_an_empty_name_does_not_hide_a_filled_one(empty: JsonValue) -> None:
+    said: JsonValue = empty if isinstance(empty, str) else None
+    native = flat(passages=empty, context=["p"], question=said, query="Q", answer=said, response="A")
+    assert (native["question"], native["answer"], native["passages"]) == ("Q", "A", [{"id": "ctx-1", "text": "p"}])
+    assert native["metadata"] == {}
+
+
+@pytest.mark.parametrize("empty", [None, "", []])
+def test_an_empty_list_says_that_nothing_was_found(empty: JsonValue) -> None:
+    passages = flat(answer="A", contexts=empty)["passages"]
+    assert passages in ([], [{"id": "ctx-1", "text": ""}])
+
+
+def test_ids_and_scores_come_from_metadata_and_from_lists_beside_the_passages() -> None:
+    assert known([{"id": None, "text": "T", "metadata": {"_id": "d1", "relevance_score": 0.5}}]) == [("d1", "T", 0.5)]
+    beside: JsonObject = {"retrieved_context_ids": ["d1", 2], "retrieval_scores": [0.5, "high"]}
+    assert known(["a", "b"], **beside) == [("d1", "a", 0.5), ("2", "b", None)]
+    native = flat(answer="A", contexts=["a", "b"], retrieved_context_ids=["d1"])
+    assert native["metadata"] == {"retrieved_context_ids": ["d1"]}
+
+
+SILENT: list[tuple[JsonObject, str]] = [
+    ({"question": "Q", "answer": "A"}, "a flat row; has question, answer"),
+    ({"schema": "gasp.interaction.v1", "answer": "A"}, "gasp.interaction.v1; has answer"),
+    ({"input": "Q", "output": "A", "Brellow": 1, "x" * 99: 2}, "a flat row; has input, output and 2 other fields"),
+    ({"user_input": "Q", "response": "A", "reference": "R"}, "a Ragas sample; has user_input, response, reference"),
+    ({"answer": "A", "sources": ["returns.md"]}, "a flat row; has answer, sources"),
+    ({"answer": "A", "document": "returns.md"}, "a flat row; has answer, document"),
+]
+
+
+@pytest.mark.parametrize(("row", "told"), SILENT)
+def test_a_row_without_a_field_for_passages_is_refused_with_what_it_has(row: JsonObject, told: str) -> None:
+    rule = "passages: missing, where an empty list would say that nothing was found; looks like "
+    assert detail_of(row) == rule + told
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"Query": "Q", "Document": "Sale items go back.", "Answer": "A"},
+        {"answer": "A", "sources": [{"text": "Sale items go back.", "url": "u"}]},
+    ],
+)
+def test_what_may_be_a_title_is_evidence_where_it_is_a_text(row: JsonObject) -> None:
+    passages = only(adapter_for(row, ()).read(row))["passages"]
+    assert isinstance(passages, list)
+    assert [one["text"] for one in passages if isinstance(one, dict)] == ["Sale items go back."]
 
 
 def test_of_two_names_the_first_listed_is_read_and_the_other_kept_as_metadata() -> None:
@@ -99,12 +167,12 @@ def test_null_is_the_same_as_absent() -> None:
 
 
 def test_unknown_fields_are_kept_beside_the_metadata_that_was_logged() -> None:
-    native = flat(answer="A", metadata={"split": "dev", "n": 1}, split="test", labels=[])
+    native = flat(answer="A", passages=[], metadata={"split": "dev", "n": 1}, split="test", labels=[])
     assert native["metadata"] == {"split": "dev", "n": 1, "row.split": "test", "labels": []}
 
 
 def test_metadata_that_is_no_object_is_kept_under_its_own_name() -> None:
-    assert flat(answer="A", metadata="free text")["metadata"] == {"metadata": "free text"}
+    assert flat(answer="A", passages=[], metadata="free text")["metadata"] == {"metadata": "free text"}
 
 
 def test_a_name_that_is_taken_never_overwrites() -> None:
@@ -134,8 +202,10 @@ def test_passage_ids_that_come_twice_stay_as_they_were_logged() -> None:
 @pytest.mark.parametrize(
     ("row", "detail"),
     [
-        ({"answer": 5}, "answer: must be a string"),
-        ({"answer": "A", "input": [{"role": "user"}]}, "input: must be a string"),
+        ({"answer": 5, "passages": []}, "answer: must be a string"),
+        ({"answer": ["A", "B"], "passages": []}, "answer: must be a string"),
+        ({"answer": {"text": "A"}, "passages": []}, "answer: must be a string"),
+        ({"answer": "A", "documents": [], "input": [{"role": "user"}]}, "input: must be a string"),
         ({"answer": "A", "documents": 5}, "documents: must be a list or a string"),
         ({"answer": "A", "documents": ["a", 5]}, "documents.1: must be a string or an object"),
         ({"answer": "A", "documents": [["a"]]}, "documents.0: must be a string or an object"),
@@ -143,7 +213,10 @@ def test_passage_ids_that_come_twice_stay_as_they_were_logged() -> None:
         ({"answer": "A", "documents": [{"body": 1}]}, "documents.0.body: must be a string"),
         ({"answer": "A", "documents": ["a"] * 1001}, "documents: must hold at most 1000 passages"),
         ({"answer": "A", "schema": "gasp.interaction.v2"}, "schema: must be gasp.interaction.v1"),
-        ({"schema": "gasp.interaction.v1"}, "answer: missing"),
+        (
+            {"schema": "gasp.interaction.v1"},
+            "answer: missing; looks like gasp.interaction.v1; has none of the known names, 0 fields",
+        ),
     ],
 )
 def test_a_row_that_cannot_be_read_names_the_place_and_the_rule(row: JsonObject, detail: str) -> None:
@@ -177,7 +250,9 @@ def test_a_score_is_a_finite_number(logged: JsonValue, number: float | None) -> 
 
 def test_native_rows_may_carry_unknown_fields() -> None:
     native = only(
-        NativeAdapter().read({"schema": "gasp.interaction.v1", "answer": "A", "query": "kept", "metadata": {"a": 1}})
+        NativeAdapter().read(
+            {"schema": "gasp.interaction.v1", "answer": "A", "passages": [], "query": "kept", "metadata": {"a": 1}}
+        )
     )
     assert native["metadata"] == {"a": 1, "query": "kept"}
     assert native["question"] == ""

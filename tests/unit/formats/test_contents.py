@@ -55,13 +55,16 @@ def test_a_report_that_does_not_say_the_kind_says_all_that_it_may_mean() -> None
         ([TEA], None, StepKind.RETRIEVER),
         ({"documents": [TEA], "query": "Q"}, None, StepKind.RETRIEVER),
         ([TEA], "cohere_rerank", StepKind.RERANKER),
-        (["Tea."], "RetrieveNotes", StepKind.RETRIEVER),
+        ([TEA], "grade_documents", StepKind.RERANKER),
+        (["Tea."], "NotesRetriever", StepKind.RETRIEVER),
+        (["Tea."], "retrieval chain", StepKind.CHAIN),
+        (None, "retrieval", StepKind.RETRIEVER),
+        (None, "retrieval_chain", StepKind.CHAIN),
         ([], "retriever", StepKind.RETRIEVER),
         (["Tea."], "split", StepKind.CHAIN),
         ([], "tools", StepKind.CHAIN),
         ({"context": [TEA], "answer": "A"}, "retrieval_chain", StepKind.CHAIN),
         ([{"role": "user", "content": "Q"}], "retrieve", StepKind.CHAIN),
-        (None, "retrieve", StepKind.CHAIN),
     ],
 )
 def test_a_step_that_gives_documents_and_nothing_else_has_retrieved(

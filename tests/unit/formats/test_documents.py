@@ -4,7 +4,7 @@ import orjson
 import pytest
 from pydantic import JsonValue
 
-from schemas.envelope import JsonObject
+from schemas.payload import JsonObject
 from schemas.traces.documents import (
     documents_beside_answer,
     documents_of,
@@ -160,7 +160,9 @@ def test_lists_in_lists_end_somewhere() -> None:
         ([{"id": "d-1"}], False),
         ([], False),
         ("a text", False),
-        ({"input": "Q", "context": [PLAIN]}, False),
+        ({"input": "Q", "context": [PLAIN]}, True),
+        ({"input": "Q", "context": [PLAIN], "answer": "A"}, False),
+        ({"documents": [PLAIN], "context": [PLAIN]}, False),
     ],
 )
 def test_a_list_of_documents_shows_that_a_step_retrieves(output: JsonValue, *, looks: bool) -> None:

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 from schemas.adapters import adapter_for
 from schemas.adapters.langsmith import LangSmithAdapter
 from schemas.decoding import Rejected, Skipped, decode_payload
-from schemas.envelope import JsonObject
 from schemas.errors import UnusablePayload
+from schemas.payload import JsonObject
 from schemas.skip_reason import SkipReason
 from schemas.traces.piece import Piece, TraceKey
 from schemas.traces.step import Document, Step, StepKind
@@ -81,7 +81,7 @@ def test_the_start_of_a_run_gives_nothing_yet() -> None:
     assert begun.is_root
     assert begun.kind is StepKind.CHAIN
     assert (begun.question, begun.answer, begun.documents, begun.has_ended) == ("How hot is tea?", None, None, False)
-    assert begun.metadata == {"user_id": "u-1", "tags": ["prod"]}
+    assert begun.metadata == {"user": "u-1", "tags": ["prod"]}
 
 
 def test_an_end_counts_before_a_start_whatever_their_order() -> None:

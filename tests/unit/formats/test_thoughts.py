@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from schemas.envelope import JsonObject
+from schemas.payload import JsonObject
 from schemas.thoughts import shown_part, with_thoughts_apart
 
 ANSWER = "The gate opens at nine."
