@@ -11,7 +11,7 @@ from schemas.envelope import JsonObject
 from schemas.headers import Headers
 from schemas.skip_reason import SkipReason
 from schemas.traces.conventions import step_of_record, step_of_span
-from schemas.traces.piece import Piece, TraceKey
+from schemas.traces.piece import pieces_of
 from schemas.traces.step import Step
 
 SYSTEM = "otlp"
@@ -30,12 +30,7 @@ class OtlpAdapter:
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give a piece for each trace, or not_rag if there is none. Raises UnusablePayload (wrong_shape)."""
-        steps: dict[str, list[Step]] = {}
-        for trace_id, step in _steps(row):
-            steps.setdefault(trace_id, []).append(step)
-        if not steps:
-            return (SkipReason.NOT_RAG,)
-        return [Piece(TraceKey(SYSTEM, trace_id), tuple(those), self.name) for trace_id, those in steps.items()]
+        return pieces_of(SYSTEM, _steps(row), self.name) or (SkipReason.NOT_RAG,)
 
 
 def _steps(row: JsonObject) -> Iterator[tuple[str, Step]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -40,6 +41,10 @@ _ANSWERS = (
     *("answer", "result", "output", "outputs", "response", "content", "output_text", "completion", "generated_text"),
     *("text", "message", "return_values"),
 )
+# An object by its class, in angles, or by its fields; a list or a dictionary, also in JSON that was cut.
+_PRINTED = re.compile(
+    r"""\s*(?:[A-Z]\w*[(]\s*\w+=['"<\[{]|<[^<>]*(?:<[^<>]*>[^<>]*)*>\s*\Z|(?:page_)?content=['"]|[\[{]\s*(?:[{\["']|\Z))"""
+)
 _COMPONENT_ANSWERS = ("answers", "replies", "answer")
 # An answer of Haystack has its text under this name; a pipeline has its components there.
 _DATA = "data"
@@ -48,7 +53,7 @@ _DATA = "data"
 def _question(given: JsonValue, levels: int) -> str | None:
     given = as_parsed(given)
     if isinstance(given, str):
-        return as_text(given)
+        return _told(given)
     if not levels or not given or not isinstance(given, dict | list):
         return None
     messages = read_messages(given)
@@ -73,7 +78,7 @@ def _named_question(given: JsonObject, levels: int) -> str | None:
 def _answer(given: JsonValue, levels: int) -> Message | None:
     given = as_parsed(given)
     if isinstance(given, str):
-        return Message(Role.ASSISTANT, (given,)) if given.strip() else None
+        return None if _told(given) is None else Message(Role.ASSISTANT, (given,))
     if not levels or not given or not isinstance(given, dict | list):
         return None
     messages = read_messages(given)
@@ -87,14 +92,20 @@ def _answer(given: JsonValue, levels: int) -> Message | None:
 def _named_answer(given: JsonObject, levels: int) -> Message | None:
     names = (*_ANSWERS, *_COMPONENT_ANSWERS)
     found = (_answer(given[name], levels - 1) for name in names if given.get(name) is not None)
-    alone = _only_text(given) if len(given) == 1 else as_text(given.get(_DATA))
+    alone = _only_text(given) if len(given) == 1 else _told(given.get(_DATA))
     return next((answer for answer in found if answer is not None), None) or _answer(alone, 0)
 
 
 def _only_text(given: JsonObject) -> str | None:
     """The only text in an object, whatever its name: the argument of a function, the value that it gave."""
-    texts = [text for value in given.values() if (text := as_text(value)) is not None]
+    texts = [text for value in given.values() if (text := _told(value)) is not None]
     return texts[0] if len(texts) == 1 else None
+
+
+def _told(value: JsonValue) -> str | None:
+    """A text that a person would read: none that is cut JSON, nor what Python prints of an object."""
+    text = as_text(value)
+    return None if text is None or _PRINTED.match(text) else text
 
 
 def _agreed(given: JsonObject, names: tuple[str, ...], read: Callable[[JsonValue], _T | None]) -> _T | None:

@@ -114,3 +114,41 @@ def test_thoughts_come_with_the_answer_apart_from_it() -> None:
 def test_any_json_is_read(logged: JsonValue) -> None:
     question_in(logged)
     answer_in(logged)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "GeneratedAnswer(data='Until 6.', query='Is it open?')",
+        "Prediction(\n    answer='Until 6.'\n)",
+        "ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[])",
+        "content='Until 6.' additional_kwargs={} response_metadata={}",
+        "<NodeWithScore(node=TextNode(id_=d-1), score=0.83)>",
+        "<2-dimensional vector>",
+        "<ChatRole.USER: <x>>",
+        "{'question': 'Is it open?'}",
+        "['Is it open?']",
+        '{"question": "Is it op',
+        '[{"question": "Is it op',
+    ],
+)
+def test_what_was_printed_of_an_object_and_json_that_was_cut_are_no_texts(printed: str) -> None:
+    fields: JsonValue = {"input": printed, "output": printed}
+    component: JsonValue = {"data": {"one": {"query": printed, "answers": [printed]}}}
+    shapes: list[JsonValue] = [printed, [printed], fields, component]
+    for logged in shapes:
+        assert question_in(logged) is None
+        assert answer_in(logged) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["f(x=2) is 4.", "[1] Until 6.", "(Until 6.)", "<b>Until</b> 6.", "Dense(units=64) has 64.", "{x} is a set."],
+)
+def test_a_text_with_brackets_is_a_text(text: str) -> None:
+    assert question_in({"query": text}) == said({"answer": text}) == text
+
+
+def test_options_of_a_pipeline_are_not_its_question() -> None:
+    data: JsonValue = {"retriever": {"embedding": [1.0]}, "prompt_builder": {"query": "Is it open?"}}
+    assert question_in({"data": data, "include_outputs_from": "{'retriever'}"}) == "Is it open?"
