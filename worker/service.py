@@ -24,6 +24,7 @@ from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
 from worker.errors import SettingsError
+from worker.ingest.judging import Judging
 from worker.ingest.pace import PART_S
 from worker.ingest.scoring import AnswerScorer, Scoring, TellsProgress
 from worker.ingest.settle import Ingest
@@ -325,25 +326,34 @@ def _read_topic(
     )
     with reader.opened(reader.open_source) as (source, dead_letters):
         ingest = Ingest(
+            judging=_judging(worker, scoring, retry),
             settlements=store.settlements,
-            interactions=store.interactions,
-            thresholds=store.thresholds,
-            sampling=store.sampling,
-            scoring=scoring,
-            scorer_id=worker.scorer_id,
-            detector=worker.detector,
             dead_letters=dead_letters,
             max_message_bytes=settings.max_message_bytes,
             default_app=settings.default_app,
             retry=retry,
             metrics=telemetry.metrics,
-            channels=settings.review_channels,
-            part_s=min(PART_S, settings.work_timeout_s / PARTS_IN_TIMEOUT),
         )
         try:
             reader.run(source, ingest, engine, on_settled)
         finally:
             telemetry.liveness.excuse(poll)
+
+
+def _judging(worker: _Worker, scoring: Scoring, retry: RetryPolicy) -> Judging:
+    settings, store = worker.settings, worker.store
+    return Judging(
+        interactions=store.interactions,
+        thresholds=store.thresholds,
+        sampling=store.sampling,
+        scoring=scoring,
+        scorer_id=worker.scorer_id,
+        detector=worker.detector,
+        retry=retry,
+        metrics=worker.telemetry.metrics,
+        channels=settings.review_channels,
+        part_s=min(PART_S, settings.work_timeout_s / PARTS_IN_TIMEOUT),
+    )
 
 
 def _wait(engine: Engine[Settled], stop: Stop) -> None:

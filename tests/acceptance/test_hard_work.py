@@ -18,7 +18,7 @@ from tests.exchanges import exchange
 from tests.faulty_worker import FATAL, doomed_worker, slow_worker
 from tests.waiting import DEADLINE_S, wait_until
 from tests.workers import Deployment
-from worker.ingest.settle import MAX_ATTEMPTS
+from worker.ingest.judging import MAX_ATTEMPTS
 
 Deploy = Callable[..., Deployment]
 

@@ -26,7 +26,7 @@ from gasp_core.packaged import PACKAGED_MODEL, resolve_model
 from gasp_core.passes.choice import choose_passes
 from gasp_core.scorer import GroundingScorer
 from schemas.interaction import Interaction
-from worker.ingest.settle import exchange_of
+from worker.ingest.judging import exchange_of
 
 SAMPLES = Path("worker/samples.jsonl")
 OUTPUT = Path("build/bench/fused.json")

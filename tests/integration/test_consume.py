@@ -26,6 +26,7 @@ from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
 from worker.ingest.consume import Consumer
 from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.judging import Judging
 from worker.ingest.placement import Placement
 from worker.ingest.scoring import Scoring
 from worker.ingest.settle import Ingest
@@ -133,14 +134,19 @@ def running(
         scorer_id = register(store.scorers, store.thresholds, scorer.identity, GAP.require_bounds())
         loop = Loop(source, scorer, scorer_id, topic, dead_letter_topic, telemetry)
         retry = RetryPolicy(stop, telemetry, part="test", within_s=60)
-        ingest = Ingest(
-            settlements=store.settlements,
+        judging = Judging(
             interactions=store.interactions,
             thresholds=store.thresholds,
             sampling=store.sampling,
             scoring=Scoring(scorer, telemetry.metrics),
             scorer_id=loop.scorer_id,
             detector=GAP,
+            retry=retry,
+            metrics=telemetry.metrics,
+        )
+        ingest = Ingest(
+            judging=judging,
+            settlements=store.settlements,
             dead_letters=DeadLetters(sink, dead_letter_topic, 1_000_000),
             max_message_bytes=1_000_000,
             default_app="default",

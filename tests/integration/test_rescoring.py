@@ -21,8 +21,8 @@ from tests.exchanges import exchange
 from tests.integration.store_examples import OCCURRED_AT, advance, claim, record, rows
 from tests.models import save_model
 from worker.errors import ScorerBroken
+from worker.ingest.judging import exchange_of
 from worker.ingest.scoring import Scoring
-from worker.ingest.settle import exchange_of
 from worker.jobs.leased import LeasePolicy
 from worker.jobs.rescoring import RescoringWork
 from worker.rules.settlement import Outcome, Settlement

@@ -33,6 +33,7 @@ from tests.soak.scorer import IDENTITY, SoakScorer
 from worker.broker.sink import RecordSink
 from worker.embedded.databases import create_database, drop_database
 from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.judging import Judging
 from worker.ingest.scoring import Scoring
 from worker.ingest.settle import Ingest
 from worker.jobs.leased import LeasePolicy
@@ -279,21 +280,27 @@ def settle(tansu: Broker, store: Store, scorer_id: int) -> Settle:
     """Settles the exchanges from one number up to another as one batch, with draws that can be drawn again."""
     telemetry = Telemetry()
     with RecordSink(tansu.bootstrap) as sink:
-        ingest = Ingest(
-            settlements=store.settlements,
+        retry = RetryPolicy(Stop(), telemetry, part="test", within_s=60)
+        judging = Judging(
             interactions=store.interactions,
             thresholds=store.thresholds,
             sampling=store.sampling,
             scoring=Scoring(SoakScorer(0), telemetry.metrics),
             scorer_id=scorer_id,
             detector=GAP,
-            dead_letters=DeadLetters(sink, "no-letters", 1_000_000),
-            max_message_bytes=1_000_000,
-            default_app="default",
-            retry=RetryPolicy(Stop(), telemetry, part="test", within_s=60),
+            retry=retry,
             metrics=telemetry.metrics,
             channels=("kafka",),
             uniform=random.Random(DRAWS).random,
+        )
+        ingest = Ingest(
+            judging=judging,
+            settlements=store.settlements,
+            dead_letters=DeadLetters(sink, "no-letters", 1_000_000),
+            max_message_bytes=1_000_000,
+            default_app="default",
+            retry=retry,
+            metrics=telemetry.metrics,
         )
 
     def run(start: int, end: int) -> Settled:

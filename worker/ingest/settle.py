@@ -1,113 +1,49 @@
-"""What happens to a batch of records: decode, score, judge, choose for review, dead-letter, store.
+"""What happens to a batch of records: decode, judge, dead-letter, store.
 
 Kafka's position is not its concern.
 """
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
-import structlog
-
-from gasp_core.detectors.detector import AnswerEvidence, Detector
-from gasp_core.grounding import AnswerGrounding, Exchange, Passage
-from schemas.decoding import Decoded, Reading, Rejected, Result, Skipped
-from schemas.interaction import Interaction
+from schemas.decoding import Reading, Rejected, Result
 from schemas.reject_reason import RejectReason
 from worker.ingest.booking import Booking
 from worker.ingest.dead_letters import DeadLetters
 from worker.ingest.decode import decode
-from worker.ingest.pace import PART_S, Pace
-from worker.ingest.scoring import Scoring, Unscorable
+from worker.ingest.judging import MAX_ATTEMPTS, Found, Judging
 from worker.ingest.steps import Steps
-from worker.rules.chooser import Chooser
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement, merge
-from worker.rules.verdict import Threshold, Verdict, judge, threshold_for
 from worker.runtime.metrics import Metrics, Stage
 from worker.runtime.retry import RetryPolicy
-from worker.store.interactions import Interactions
-from worker.store.sampling import Sampling
 from worker.store.settlements import Settlements
-from worker.store.thresholds import Thresholds
-
-DUPLICATE = "duplicate"
-# How often a message may end the process that scores it, by whatever means, before it is given up.
-MAX_ATTEMPTS = 5
-WORKER_ENDED = "WorkerEnded"
-
-# The operating system's, so that no message can choose whether people read it.
-_RANDOM = random.SystemRandom()
-
-log = structlog.get_logger(__name__)
-
-Key = tuple[str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """A record of a batch, decoded."""
-
-    record: Record
-    results: tuple[Result, ...]
-
-    @property
-    def interactions(self) -> list[Interaction]:
-        """What there is to score."""
-        return [result.interaction for result in self.results if isinstance(result, Decoded)]
-
-    @property
-    def characters(self) -> int:
-        """How much there is to score."""
-        return sum(_characters(exchange_of(interaction)) for interaction in self.interactions)
 
 
 class Ingest:
-    """Settles batches under one scorer and detector.
-
-    Review tasks are sent on the ``channels``; ``uniform`` draws from [0, 1) which answers become one. ``part_s`` is how
-    long a part of a batch may take to score.
-    """
+    """Settles batches."""
 
     def __init__(
         self,
         *,
+        judging: Judging,
         settlements: Settlements,
-        interactions: Interactions,
-        thresholds: Thresholds,
-        sampling: Sampling,
-        scoring: Scoring,
-        scorer_id: int,
-        detector: Detector,
         dead_letters: DeadLetters,
         max_message_bytes: int,
         default_app: str,
         retry: RetryPolicy,
         metrics: Metrics,
-        channels: Sequence[str] = (),
-        uniform: Callable[[], float] = _RANDOM.random,
-        part_s: float = PART_S,
     ) -> None:
+        self._judging = judging
         self._settlements = settlements
-        self._pace = Pace(part_s)
-        self._interactions = interactions
-        self._in_force = thresholds
-        self._sampling = sampling
-        self._scoring = scoring
-        self._scorer_id = scorer_id
-        self._detector = detector
         self._max_message_bytes = max_message_bytes
         self._default_app = default_app
         self._retry = retry
         self._metrics = metrics
-        self._channels = tuple(channels)
-        self._uniform = uniform
         self._booking = Booking(
-            write=lambda batch, advances: settlements.settle(scorer_id, batch, advances),
+            write=lambda batch, advances: settlements.settle(judging.scorer_id, batch, advances),
             dead=_dead,
             dead_letters=dead_letters,
             retry=retry,
@@ -124,13 +60,13 @@ class Ingest:
             return self._booking.book([], advances)
         attempt = self._retry.call(lambda: self._settlements.begin(advances), name="begin")
         with self._metrics.stage(Stage.DECODE):
-            items = [_Item(record, self._results(record)) for record in records]
+            items = [Found(record, self._results(record)) for record in records]
         steps, fenced = Steps(advances), set[int]()
         done: list[Settled] = []
         while items := [item for item in items if item.record.partition not in fenced]:
             # What ended the attempts before this one is what comes first, and must take nothing along.
             is_suspect = attempt > 1 and not done
-            end = self._pace.fitting([item.characters for item in items], alone=is_suspect)
+            end = self._judging.pace.fitting([item.characters for item in items], alone=is_suspect)
             part, items = items[:end], items[end:]
             steps_of_part = steps.through([item.record for item in part], [item.record for item in items])
             gives_up = is_suspect and attempt > MAX_ATTEMPTS
@@ -138,20 +74,8 @@ class Ingest:
             fenced |= {partition for _, partition in done[-1].fenced}
         return merge(done)
 
-    def _settle_part(self, items: Sequence[_Item], advances: Sequence[Advance], *, gives_up: bool) -> Settled:
-        interactions = [interaction for item in items for interaction in item.interactions]
-        groundings = self._groundings(interactions, gives_up=gives_up)
-        apps = sorted({interaction.app for interaction in interactions})
-        thresholds = self._retry.call(lambda: self._thresholds(apps), name="thresholds")
-        chooser = self._retry.call(lambda: self._chooser(groundings), name="allowances")
-        verdicts: dict[Key, Verdict] = {}
-        with self._metrics.stage(Stage.JUDGE):
-            settlements = [
-                replace(self._settlement(item.record, result, groundings, verdicts, thresholds, chooser), item=number)
-                for item in items
-                for number, result in enumerate(item.results, start=1)
-            ]
-        return self._booking.book(settlements, advances)
+    def _settle_part(self, items: Sequence[Found], advances: Sequence[Advance], *, gives_up: bool) -> Settled:
+        return self._booking.book(self._judging.settlements(items, gives_up=gives_up), advances)
 
     def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
         """Dead-letter records whose bytes cannot be had, by reference."""
@@ -171,102 +95,6 @@ class Ingest:
             received_at=datetime.now(UTC),
         )
 
-    def _groundings(
-        self, interactions: Sequence[Interaction], *, gives_up: bool
-    ) -> dict[Key, AnswerGrounding | Unscorable]:
-        """Score what this scorer has not judged yet, each content once; or give it up, if it ended the worker."""
-        logged = {key_of(interaction): interaction for interaction in interactions}
-        known = self._retry.call(lambda: self._known(list(logged)), name="known")
-        fresh = {key: interaction for key, interaction in logged.items() if key not in known}
-        if gives_up and fresh:
-            log.error("scoring_given_up", attempts=MAX_ATTEMPTS)
-            return dict.fromkeys(fresh, Unscorable(WORKER_ENDED))
-        exchanges = [exchange_of(interaction) for interaction in fresh.values()]
-        found = self._retry.call(lambda: self._score(exchanges), name="score")
-        return dict(zip(fresh, found, strict=True))
-
-    def _known(self, keys: Sequence[Key]) -> set[Key]:
-        with self._metrics.stage(Stage.KNOWN):
-            return self._interactions.known(self._scorer_id, keys)
-
-    def _score(self, exchanges: Sequence[Exchange]) -> list[AnswerGrounding | Unscorable]:
-        started = time.monotonic()
-        with self._metrics.stage(Stage.SCORE):
-            found = self._scoring.score(exchanges)
-        self._pace.took(sum(map(_characters, exchanges)), time.monotonic() - started)
-        self._metrics.tokens_scored(sum(_tokens(one) for one in found if isinstance(one, AnswerGrounding)))
-        return found
-
-    def _thresholds(self, apps: Sequence[str]) -> dict[str | None, Threshold]:
-        in_force = self._in_force.in_force(self._scorer_id, apps)
-        self._metrics.thresholds(in_force, apps)
-        return in_force
-
-    def _settlement(
-        self,
-        record: Record,
-        item: Result,
-        groundings: Mapping[Key, AnswerGrounding | Unscorable],
-        verdicts: dict[Key, Verdict],
-        thresholds: dict[str | None, Threshold],
-        chooser: Chooser,
-    ) -> Settlement:
-        if isinstance(item, Rejected):
-            return Settlement(record, Outcome.DEAD_LETTERED, item.reason, item.detail)
-        if isinstance(item, Skipped):
-            return Settlement(record, Outcome.SKIPPED, item.reason)
-        key = key_of(item.interaction)
-        grounding = groundings.get(key)
-        if grounding is None:
-            return Settlement(record, Outcome.SKIPPED, DUPLICATE, decoded=item)
-        if isinstance(grounding, Unscorable):
-            return Settlement(record, Outcome.DEAD_LETTERED, RejectReason.SCORING_FAILED, grounding.error)
-        # Every copy in the batch carries them. The store knows which is the first that it can book; the others are
-        # duplicates of what is stored then, and of nothing else.
-        if key not in verdicts:
-            verdicts[key] = self._verdict(item.interaction, grounding, thresholds, chooser)
-        found = Settlement(record, Outcome.SCORED, decoded=item, grounding=grounding, verdict=verdicts[key])
-        if grounding.skip_reason is not None:
-            return replace(found, outcome=Outcome.SKIPPED, reason=grounding.skip_reason)
-        return replace(found, channels=self._channels)
-
-    def _verdict(
-        self,
-        interaction: Interaction,
-        grounding: AnswerGrounding,
-        thresholds: dict[str | None, Threshold],
-        chooser: Chooser,
-    ) -> Verdict:
-        scores = self._detector.scores(AnswerEvidence.of(exchange_of(interaction), grounding))
-        verdict = judge(scores, threshold_for(interaction.app, thresholds))
-        return verdict if grounding.skip_reason is not None else chooser.chosen(interaction.app, verdict)
-
-    def _chooser(self, groundings: Mapping[Key, AnswerGrounding | Unscorable]) -> Chooser:
-        apps = {app for (app, *_), found in groundings.items() if isinstance(found, AnswerGrounding)}
-        allowances = self._sampling.allowances(self._scorer_id, sorted(apps))
-        is_common = any(allowance.policy.app is None for allowance in allowances.values())
-        return Chooser(allowances, self._uniform, self._sampling.common_allowance() if is_common else None)
-
-
-def _characters(exchange: Exchange) -> int:
-    return len(exchange.question) + len(exchange.answer) + sum(len(passage.text) for passage in exchange.passages)
-
-
-def _tokens(grounding: AnswerGrounding) -> int:
-    read = grounding.truncation
-    return read.context_tokens + read.answer_tokens - read.context_tokens_cut - read.answer_tokens_cut
-
 
 def _dead(record: Record, reason: RejectReason, detail: str | None) -> Settlement:
     return Settlement(record, Outcome.DEAD_LETTERED, reason, detail)
-
-
-def key_of(interaction: Interaction) -> Key:
-    """What makes an interaction the same one: app, id and content."""
-    return (interaction.app, interaction.interaction_id, interaction.content_hash)
-
-
-def exchange_of(interaction: Interaction) -> Exchange:
-    """The part of an interaction that is scored."""
-    passages = tuple(Passage(passage.id, passage.text) for passage in interaction.passages)
-    return Exchange(interaction.question, passages, interaction.answer)
