@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from schemas.envelope import JsonObject
+from schemas.payload import JsonObject
 from schemas.values import as_identifier, as_parsed, as_text
 
 _PEOPLE = {

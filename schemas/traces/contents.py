@@ -24,14 +24,15 @@ def with_contents(step: Step, given: JsonValue, gave: JsonValue, *, name: str | 
     """Return the step with what its inputs and outputs say; None for what is not logged, or not yet.
 
     JSON in strings is read. A step below the root that is not known to do anything but to hold others (a chain, a span)
-    has retrieved if it gave documents and nothing else; ``name`` is what the program calls it, which may help.
+    has retrieved if it gave documents and nothing else, or ranked those that it was given; ``name`` is what the program
+    calls it, which may help.
     """
-    kind = _kind(step, gave, (name or "").lower())
+    kind = _kind(step, given, gave, (name or "").lower())
     said = _READERS[kind](step, given, gave)
     return step.model_copy(update={"kind": kind} | {name: value for name, value in said.items() if value is not None})
 
 
-def _kind(step: Step, gave: JsonValue, name: str) -> StepKind | None:
+def _kind(step: Step, given: JsonValue, gave: JsonValue, name: str) -> StepKind | None:
     if step.kind in {*_DOCUMENTS, StepKind.LLM} or step.is_root:
         return step.kind
     reranks, retrieves = _RERANKS.search(name) is not None, _RETRIEVES.search(name) is not None
@@ -40,8 +41,21 @@ def _kind(step: Step, gave: JsonValue, name: str) -> StepKind | None:
         may_retrieve = retrieves and step.kind in _HOLDS_OTHERS
     else:
         may_retrieve = looks_retrieved(gave, is_named=reranks or retrieves)
-    retrieving = StepKind.RERANKER if reranks else StepKind.RETRIEVER
-    return retrieving if may_retrieve else step.kind
+    if not may_retrieve:
+        return step.kind
+    return StepKind.RERANKER if reranks or _holds_documents(given) else StepKind.RETRIEVER
+
+
+def _holds_documents(given: JsonValue) -> bool:
+    """Whether documents are among the arguments: then those that come out are the same, ranked anew or fewer."""
+    given = as_parsed(given)
+    held = [given]
+    if isinstance(given, dict):
+        arguments, named = given.get("args"), given.get("kwargs")
+        held += given.values()
+        held += arguments if isinstance(arguments, list) else ()
+        held += named.values() if isinstance(named, dict) else ()
+    return any(looks_retrieved(one) for one in held)
 
 
 def _documents(_: Step, given: JsonValue, gave: JsonValue) -> dict[str, object]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from schemas.envelope import JsonObject
+from schemas.payload import JsonObject
 from schemas.traces.span import LogRecord, Span
 from schemas.traces.step import Step, StepKind
 from schemas.values import as_text
@@ -60,3 +61,33 @@ def service_name(resource: JsonObject) -> str | None:
     """Return the service that a person named."""
     name = as_text(resource.get("service.name"))
     return None if name is None or name.startswith(_UNNAMED) else name
+
+
+# What is the same whatever a step does; the rest is only understood together with its kind.
+_OF_ANY_KIND = ("app", "model")
+_OF_ITS_KIND = ("question", "answer", "thoughts", "documents", "context", "prompt")
+
+
+def completed(readings: Sequence[Step]) -> Step:
+    """Return one step of what several conventions read in a span, at least one; the first that says a thing counts.
+
+    A convention that sees another kind of step adds nothing to what was said and found.
+    """
+    step = readings[0]
+    for other in readings[1:]:
+        step = _filled(step, other)
+    return step
+
+
+def _filled(step: Step, other: Step) -> Step:
+    kind = other.kind if step.kind in {None, StepKind.OTHER} else step.kind
+    names = (*_OF_ANY_KIND, *(_OF_ITS_KIND if other.kind is kind else ()))
+    filled = {name: getattr(other, name) for name in names if not getattr(step, name)}
+    return step.model_copy(
+        update={
+            **filled,
+            "kind": kind,
+            "is_root": step.is_root or other.is_root,
+            "metadata": {**other.metadata, **step.metadata},
+        }
+    )

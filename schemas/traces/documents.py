@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from schemas.envelope import JsonObject
+from schemas.payload import JsonObject
 from schemas.traces.step import Document
 from schemas.values import as_identifier, as_number, as_object, as_parsed, as_text, merged
 

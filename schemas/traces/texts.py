@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
-from schemas.envelope import JsonObject
-from schemas.traces.documents import looks_retrieved
+from schemas.payload import JsonObject
+from schemas.traces.documents import LIST_NAMES, looks_retrieved
 from schemas.traces.messages import Message, Role, last_answer, last_question, read_messages
 from schemas.values import as_parsed, as_text
 
@@ -46,6 +46,7 @@ _PRINTED = re.compile(
     r"""\s*(?:[A-Z]\w*[(]\s*\w+=['"<\[{]|<[^<>]*(?:<[^<>]*>[^<>]*)*>\s*\Z|(?:page_)?content=['"]|[\[{]\s*(?:[{\["']|\Z))"""
 )
 _COMPONENT_ANSWERS = ("answers", "replies", "answer")
+_IS_NO_ANSWER = {*_QUESTIONS, "context", *LIST_NAMES} - {*_ANSWERS}
 # An answer of Haystack has its text under this name; a pipeline has its components there.
 _DATA = "data"
 
@@ -69,7 +70,8 @@ def _named_question(given: JsonObject, levels: int) -> str | None:
     candidates = (
         *(given.get(name) for name in _QUESTIONS),
         *(arguments if isinstance(arguments, list) else ()),
-        given.get("kwargs"),
+        # Beside other names these are the options of a framework.
+        given.get("kwargs") if "args" in given else None,
     )
     found = (_question(candidate, levels - 1) for candidate in candidates if candidate is not None)
     return next((question for question in found if question is not None), None) or _only_text(given)
@@ -92,7 +94,7 @@ def _answer(given: JsonValue, levels: int) -> Message | None:
 def _named_answer(given: JsonObject, levels: int) -> Message | None:
     names = (*_ANSWERS, *_COMPONENT_ANSWERS)
     found = (_answer(given[name], levels - 1) for name in names if given.get(name) is not None)
-    alone = _only_text(given) if len(given) == 1 else _told(given.get(_DATA))
+    alone = _only_text(given) if len(given) == 1 and not _IS_NO_ANSWER & given.keys() else _told(given.get(_DATA))
     return next((answer for answer in found if answer is not None), None) or _answer(alone, 0)
 
 

@@ -1,0 +1,45 @@
+"""Queries of vector stores, as the instrumentors of OpenLLMetry write them: one event for each hit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from schemas.traces.convention import bare_step
+from schemas.traces.documents import read_document
+from schemas.traces.span import Span
+from schemas.traces.step import Document, Step, StepKind
+from schemas.values import as_number
+
+_HITS = ("db.query.result", "db.search.result")
+_COUNTS = ("db.vector.query.result_count", "db.milvus.search.result_count", "db.pinecone.query.result_count")
+
+
+@dataclass(frozen=True, slots=True)
+class VectorStore:
+    """Reads spans with hits, and those that count none. A distance is no score: there, less is better."""
+
+    name: str = "vector_store"
+
+    def matches(self, span: Span) -> bool:
+        """Whether the span queried a store."""
+        return any(event.name in _HITS for event in span.events) or any(name in span.attributes for name in _COUNTS)
+
+    def step(self, span: Span) -> Step:
+        """Say what the span found."""
+        documents = tuple(_documents(span))
+        is_known = documents or any(as_number(span.attributes.get(name)) == 0 for name in _COUNTS)
+        return bare_step(span).model_copy(
+            update={"kind": StepKind.RETRIEVER, "documents": documents if is_known else None}
+        )
+
+
+def _documents(span: Span) -> Iterator[Document]:
+    for event in span.events:
+        if event.name in _HITS:
+            hit = {
+                name: event.attributes.get(f"{event.name}.{name}") for name in ("id", "document", "score", "metadata")
+            }
+            document = read_document(hit)
+            if document is not None:
+                yield document
