@@ -7,7 +7,17 @@ from collections.abc import Iterable
 from typing import Annotated, Final, Literal
 
 import orjson
-from pydantic import AfterValidator, AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from schemas.text import STORABLE, StorableJson, StorableText
 from schemas.timestamps import in_utc
@@ -48,6 +58,15 @@ class Passage(BaseModel):
     metadata: StorableJson = Field(default_factory=dict, description="Whatever else was logged with the passage.")
 
 
+class AnswerMark(BaseModel):
+    """A span of the answer that is no part of what it says: a mark of a citation, as ``[doc1]``."""
+
+    model_config = CONTRACT
+
+    start: int = Field(ge=0, description="First code point of the answer that belongs to it.")
+    end: int = Field(gt=0, description="The one behind its last.")
+
+
 class Interaction(BaseModel):
     """One logged exchange, valid and storable. Every time is UTC."""
 
@@ -67,6 +86,9 @@ class Interaction(BaseModel):
     answer: Annotated[str, Field(max_length=MAX_ANSWER_CHARS), STORABLE] = Field(
         description="The answer as it was shown; may be empty. Sentence spans index it."
     )
+    answer_marks: Annotated[tuple[AnswerMark, ...], Field(strict=False)] = Field(
+        (), description="Spans of the answer that are shown and not scored, in order, none over another."
+    )
     generator_model: Annotated[str, Field(max_length=MAX_ID_CHARS), STORABLE] | None = Field(
         None,
         validation_alias=AliasChoices("generator_model", "generator", "model"),
@@ -74,16 +96,35 @@ class Interaction(BaseModel):
     )
     metadata: StorableJson = Field(default_factory=dict, description="Whatever else was logged.")
 
+    @field_validator("answer_marks")
+    @classmethod
+    def _check_marks(cls, marks: tuple[AnswerMark, ...], others: ValidationInfo) -> tuple[AnswerMark, ...]:
+        ends = [0, *(mark.end for mark in marks)]
+        within = ends[-1] <= len(others.data.get("answer", ""))
+        if not within or any(not end <= mark.start < mark.end for end, mark in zip(ends, marks, strict=False)):
+            raise PydanticCustomError("not_in_order", "must lie in the answer, in order, none over another")
+        return marks
+
+    @property
+    def marks(self) -> tuple[tuple[int, int], ...]:
+        """The spans of ``answer_marks``, as pairs."""
+        return tuple((mark.start, mark.end) for mark in self.answer_marks)
+
     @property
     def content_hash(self) -> str:
         """What makes two exchanges the same: 64 hexadecimal characters over question, passages and answer."""
-        return content_hash(self.question, ((passage.id, passage.text) for passage in self.passages), self.answer)
+        passages = ((passage.id, passage.text) for passage in self.passages)
+        return content_hash(self.question, passages, self.answer, self.marks)
 
 
-def content_hash(question: str, passages: Iterable[tuple[str, str]], answer: str) -> str:
-    """Return the SHA-256 of the content in hexadecimal; ``passages`` are (id, text) in order.
+def content_hash(
+    question: str, passages: Iterable[tuple[str, str]], answer: str, marks: Iterable[tuple[int, int]] = ()
+) -> str:
+    """Return the SHA-256 of the content in hexadecimal; ``passages`` are (id, text), ``marks`` (start, end), in order.
 
-    The content is hashed as a JSON array, so that text can never move across the border of two fields unseen.
+    The content is hashed as a JSON array, so that text can never move across the border of two fields unseen. What has
+    no marks has the hash that it had before there were any.
     """
-    content = orjson.dumps([question, list(passages), answer])
+    cut = list(marks)
+    content = orjson.dumps([question, list(passages), answer, *([cut] if cut else [])])
     return hashlib.sha256(content).hexdigest()

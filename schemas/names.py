@@ -15,7 +15,7 @@ _DIGEST_CHARS = 32
 _SUFFIX_CHARS = 16
 
 # What makes the content, which has its own hash, and what names the exchange beside its id.
-_NOT_FACTS = {"question", "passages", "answer", "interaction_id", "app"}
+_NOT_FACTS = {"question", "passages", "answer", "answer_marks", "interaction_id", "app"}
 # Words in the names of fields that say how often a message was sent, and nothing about the exchange.
 _DELIVERY = {"attempt", "attempts", "retry", "retries", "redelivered", "redelivery", "resend", "resent"}
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -48,7 +48,12 @@ def _content_hash(row: JsonObject) -> str:
     """The hash that the contract gives the content, of a row that is known to be valid."""
     passages = row["passages"] if isinstance(row["passages"], list) else []
     named = [(str(one["id"]), str(one["text"])) for one in passages if isinstance(one, dict)]
-    return content_hash(str(row["question"]), named, str(row["answer"]))
+    marked = row.get("answer_marks")
+    borders = (
+        [(one["start"], one["end"]) for one in marked if isinstance(one, dict)] if isinstance(marked, list) else []
+    )
+    marks = [(start, end) for start, end in borders if isinstance(start, int) and isinstance(end, int)]
+    return content_hash(str(row["question"]), named, str(row["answer"]), marks)
 
 
 def _without_delivery(value: JsonValue) -> JsonValue:

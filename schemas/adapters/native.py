@@ -29,6 +29,7 @@ _FIELDS = {
     "question",
     "passages",
     "answer",
+    "answer_marks",
     "metadata",
     *NATIVE_NAMES.generator_model,
 }
@@ -52,4 +53,6 @@ class NativeAdapter:
         rest = dict(row)
         if rest.pop("schema", None) not in (None, INTERACTION_SCHEMA):
             raise wrong_shape("schema", f"must be {INTERACTION_SCHEMA}")
-        return (rename(rest, NATIVE_NAMES, likeness=INTERACTION_SCHEMA),)
+        marks = rest.pop("answer_marks", None)
+        native = rename(rest, NATIVE_NAMES, likeness=INTERACTION_SCHEMA)
+        return (native if marks is None else {**native, "answer_marks": marks},)

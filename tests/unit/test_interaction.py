@@ -93,6 +93,26 @@ def test_text_that_postgres_cannot_store_is_refused_everywhere(text: str) -> Non
     assert rule_broken_by(metadata={text: 1}) == "unstorable_text"
 
 
+@pytest.mark.parametrize(
+    "spans", [[(0, 0)], [(0, 9)], [(2, 1)], [(1, 3), (2, 4)], [(2, 3), (0, 1)], [(-1, 1)], [(0, 1), (1, 99)]]
+)
+def test_marks_lie_in_the_answer_in_order_none_over_another(spans: list[tuple[int, int]]) -> None:
+    marks = [{"start": start, "end": end} for start, end in spans]
+    assert rule_broken_by(answer="Yes [1].", answer_marks=marks) in {
+        "not_in_order",
+        "greater_than",
+        "greater_than_equal",
+    }
+
+
+def test_the_same_words_with_other_marks_are_other_content() -> None:
+    plain = Interaction.model_validate({**OK, "answer": "Yes [1][2]."})
+    marks = [[{"start": 4, "end": 7}], [{"start": 4, "end": 7}, {"start": 7, "end": 10}], [{"start": 4, "end": 10}]]
+    marked = [Interaction.model_validate({**OK, "answer": "Yes [1][2].", "answer_marks": one}) for one in marks]
+    assert [one.marks for one in marked] == [((4, 7),), ((4, 7), (7, 10)), ((4, 10),)]
+    assert len({plain.content_hash, *(one.content_hash for one in marked)}) == 4
+
+
 def test_an_interaction_cannot_be_changed() -> None:
     with pytest.raises(ValidationError):
         Interaction.model_validate(OK).answer = "No."

@@ -11,6 +11,7 @@ import structlog
 
 from gasp_core.detectors.detector import AnswerEvidence, Detector
 from gasp_core.grounding import AnswerGrounding, Exchange, Passage
+from gasp_core.text.marks import without_marks
 from schemas.decoding import Decoded, Rejected, Result, Skipped
 from schemas.interaction import Interaction
 from schemas.reject_reason import RejectReason
@@ -201,6 +202,6 @@ def key_of(interaction: Interaction) -> Key:
 
 
 def exchange_of(interaction: Interaction) -> Exchange:
-    """The part of an interaction that is scored."""
+    """The part of an interaction that is scored: without the marks in its answer."""
     passages = tuple(Passage(passage.id, passage.text) for passage in interaction.passages)
-    return Exchange(interaction.question, passages, interaction.answer)
+    return Exchange(interaction.question, passages, without_marks(interaction.answer, interaction.marks))

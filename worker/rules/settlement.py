@@ -36,8 +36,8 @@ class Settlement:
     ``item`` counts the results of a record from 1. ``reason`` says why it is skipped or a dead letter, and is None for
     all else; ``detail`` explains a dead letter and never holds message text. ``decoded`` is None for a dead letter and
     a deletion. ``grounding`` and ``verdict`` are None for these and for a duplicate; a skipped answer (no passages, a
-    refusal) has both, so that its sentences are listed with their reason. If the verdict has a selection, the review
-    task is sent on the ``channels``: kafka, webhook.
+    refusal) has both, so that its sentences are listed with their reason. The grounding is that of the answer without
+    its marks. If the verdict has a selection, the review task is sent on the ``channels``: kafka, webhook.
     """
 
     record: Record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -28,6 +28,7 @@ from sqlalchemy.sql.selectable import TableValuedAlias
 
 from gasp_core.grounding import Exchange, Passage
 from gasp_core.text.evidence import passage_skip
+from gasp_core.text.marks import without_marks
 from worker.rules.records import Record
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
 from worker.store.deliveries import Delivery, first_received_at
@@ -53,6 +54,7 @@ _INTERACTION_COLUMNS = (
     "source_partition",
     "source_offset",
     "newest_delivery",
+    "answer_marks",
 )
 _CONTENT_KEY = ("app", "interaction_id", "content_hash")
 _DELIVERY_COLUMNS = ("received_at", "source_topic", "source_partition", "source_offset", "newest_delivery")
@@ -138,9 +140,16 @@ def stored_exchanges(connection: Connection, interaction_pks: Sequence[int]) -> 
     for row in connection.execute(listed.order_by(logged.id, retrieved.position)):
         found[row.id].append(Passage(row.passage_id, row.text))
     return {
-        row.id: Exchange(row.question, tuple(found[row.id]), row.answer)
-        for row in connection.execute(select(logged.id, logged.question, logged.answer).where(wanted))
+        row.id: Exchange(row.question, tuple(found[row.id]), without_marks(row.answer, stored_marks(row.answer_marks)))
+        for row in connection.execute(
+            select(logged.id, logged.question, logged.answer, logged.answer_marks).where(wanted)
+        )
     }
+
+
+def stored_marks(column: Sequence[Mapping[str, int]] | None) -> tuple[tuple[int, int], ...]:
+    """What the column ``answer_marks`` says, as spans."""
+    return tuple((mark["start"], mark["end"]) for mark in column or ())
 
 
 @cache
@@ -228,6 +237,7 @@ def _interaction_values(key: ContentKey, new: NewRevision) -> Values:
         record.partition,
         record.offset,
         None if _is_that_of_the_row(new.delivery, record) else new.delivery.as_row(),
+        [{"start": start, "end": end} for start, end in logged.marks] or None,
     )
 
 

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Connection, Row, Select, Table, and_, exists, func, insert, literal, select, update
 
+from gasp_core.text.marks import said_between
 from worker.rules.opinion import Opinion
 from worker.store import leases
-from worker.store.interactions import stored_exchanges
+from worker.store.interactions import stored_exchanges, stored_marks
 from worker.store.repository import Repository, writes
 from worker.store.tables import interactions, second_opinions, sentences, verdicts
 
@@ -21,7 +22,7 @@ REMOVED = "the answer was removed"
 _ONE_QUEUES = "gasp queue_opinions"
 _QUEUED_COLUMNS = ("verdict_id", "scored_at", "sentence_index", "verifier", "priority")
 
-_jobs, _judged, _found = second_opinions.c, verdicts.c, sentences.c
+_jobs, _judged, _found, _logged = second_opinions.c, verdicts.c, sentences.c, interactions.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +97,11 @@ def _unasked(scorer_id: int, verifier: str) -> Select[Any]:
     return (
         select(_judged.id, _judged.scored_at, _found.sentence_index, literal(verifier), _found.score)
         .select_from(verdicts)
-        .join(interactions, interactions.c.id == _judged.interaction_pk)
+        .join(interactions, _logged.id == _judged.interaction_pk)
         # By the time as well, which finds the week in which a sentence lies.
         .join(sentences, and_(_found.verdict_id == _judged.id, _found.scored_at == _judged.scored_at))
         .where(_judged.attributed_at >= func.now() - RECENT, _judged.n_flagged > 0, _judged.scorer_id == scorer_id)
-        .where(interactions.c.is_current, _found.flagged, ~asked)
+        .where(_logged.is_current, _found.flagged, ~asked)
         .order_by(_found.score, _judged.id, _found.sentence_index)
     )
 
@@ -109,7 +110,9 @@ def _load(connection: Connection, owner: str, claimed: Row[Any]) -> OpinionJob:
     """Read what is to be judged. Without passages if it is gone: what is flagged has some."""
     place = and_(_found.verdict_id == claimed.verdict_id, _found.sentence_index == claimed.sentence_index)
     found = connection.execute(
-        select(_judged.interaction_pk, _found.start_char, _found.end_char, _found.supporting_passage)
+        select(_judged.interaction_pk, _logged.answer, _logged.answer_marks)
+        .add_columns(_found.start_char, _found.end_char, _found.supporting_passage)
+        .join(interactions, _logged.id == _judged.interaction_pk)
         .join(sentences, and_(_found.verdict_id == _judged.id, _found.scored_at == _judged.scored_at))
         .where(place, _found.scored_at == claimed.scored_at)
     ).one_or_none()
@@ -118,6 +121,7 @@ def _load(connection: Connection, owner: str, claimed: Row[Any]) -> OpinionJob:
     if found is None or found.interaction_pk not in exchanges:
         return OpinionJob(claimed.id, owner, claimed.attempts, question="", passages=(), answer="", sentence="")
     exchange = exchanges[found.interaction_pk]
+    sentence = said_between(found.answer, stored_marks(found.answer_marks), found.start_char, found.end_char)
     passages = [passage.text for passage in exchange.passages]
     if passages and found.supporting_passage is not None:
         passages.insert(0, passages.pop(found.supporting_passage))
@@ -128,5 +132,5 @@ def _load(connection: Connection, owner: str, claimed: Row[Any]) -> OpinionJob:
         question=exchange.question,
         passages=tuple(passages),
         answer=exchange.answer,
-        sentence=exchange.answer[found.start_char : found.end_char].strip(),
+        sentence=sentence.strip(),
     )

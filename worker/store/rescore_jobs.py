@@ -6,7 +6,7 @@ Whoever writes here takes the jobs before the interactions, as retention does wh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -31,8 +31,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from gasp_core.grounding import Exchange
+from gasp_core.text.marks import as_shown
 from worker.store import leases
-from worker.store.interactions import stored_exchanges
+from worker.store.interactions import stored_exchanges, stored_marks
 from worker.store.replacement import replace_verdicts
 from worker.store.repository import Repository, reads, writes
 from worker.store.revisions import Judged
@@ -75,13 +76,14 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class RescoreJob(leases.LeasedJob):
-    """A claimed job."""
+    """A claimed job. ``answer_marks`` are what the exchange's answer is without."""
 
     table: ClassVar[Table] = rescore_jobs
 
     interaction_pk: int
     app: str
     exchange: Exchange
+    answer_marks: tuple[tuple[int, int], ...] = ()
 
 
 class RescoreJobs(Repository):
@@ -142,7 +144,7 @@ class RescoreJobs(Repository):
         stays. Raises StoreConflict if another transaction stores one of them at this moment.
         """
         in_order = sorted(judged, key=lambda item: item[0].id)
-        ours = {job.interaction_pk: found for job, found in in_order if leases.finish(connection, job)}
+        ours = {job.interaction_pk: _as_stored(job, found) for job, found in in_order if leases.finish(connection, job)}
         lacking = ours.keys() - _judged_already(connection, scorer_id, ours)
         write_verdicts(connection, scorer_id, {interaction_pk: ours[interaction_pk] for interaction_pk in lacking})
         replace_verdicts(connection, scorer_id, sorted(lacking))
@@ -202,18 +204,24 @@ def _load_wanted(
     logged = {
         row.id: row
         for row in connection.execute(
-            select(_logged.id, _logged.app, wanted.label("wanted")).where(_logged.id.in_(pks))
+            select(_logged.id, _logged.app, _logged.answer_marks, wanted.label("wanted")).where(_logged.id.in_(pks))
         )
     }
     jobs = []
     for row in sorted(claimed, key=lambda row: int(row.id)):
         pk = row.interaction_pk
-        job = RescoreJob(row.id, owner, row.attempts, pk, logged[pk].app, exchanges[pk])
-        if logged[pk].wanted:
+        one = logged[pk]
+        marks = stored_marks(one.answer_marks)
+        job = RescoreJob(row.id, owner, row.attempts, pk, one.app, exchanges[pk], marks)
+        if one.wanted:
             jobs.append(job)
         else:
             leases.finish(connection, job)
     return tuple(jobs)
+
+
+def _as_stored(job: RescoreJob, found: Judged) -> Judged:
+    return replace(found, grounding=as_shown(found.grounding, job.answer_marks))
 
 
 def _judged_already(connection: Connection, scorer_id: int, found: Mapping[int, Judged]) -> set[int]:

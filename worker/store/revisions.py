@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gasp_core.grounding import AnswerGrounding
+from gasp_core.text.marks import as_shown
 from schemas.decoding import Decoded
 from worker.rules.records import Record
 from worker.rules.settlement import Settlement
@@ -30,6 +31,7 @@ class Keyed:
 class Judged:
     """Everything a verdict is stored from: what was found, and what the threshold says to it.
 
+    Sentences are spans of the answer as it is stored, with its marks.
     If it has a selection, the review task is told of on the ``channels``.
     """
 
@@ -119,7 +121,8 @@ def plan_revisions(batch: Sequence[Keyed], stored: Mapping[ContentKey, StoredRev
         if item.key in judged or (item.key in stored and stored[item.key].has_verdict):
             duplicates.add(position)
             continue
-        judged[item.key] = Judged(settlement.grounding, settlement.verdict, settlement.channels)
+        grounding = as_shown(settlement.grounding, settlement.decoded.interaction.marks)
+        judged[item.key] = Judged(grounding, settlement.verdict, settlement.channels)
         if item.key not in stored:
             new[item.key] = (settlement.record, settlement.decoded)
     newest = _newest(batch, stored, new)

@@ -47,6 +47,8 @@ interactions = Table(
     Column("source_offset", BigInteger, nullable=False),
     # When and where the content came last, unless the columns above say it.
     Column("newest_delivery", JSONB(none_as_null=True)),
+    # Spans of the answer that are no part of what it says, as the contract has them; NULL if there are none.
+    Column("answer_marks", JSONB(none_as_null=True)),
     UniqueConstraint("app", "interaction_id", "content_hash", name="uq_interactions_content"),
     UniqueConstraint("app", "interaction_id", "revision", name="uq_interactions_revision"),
     UniqueConstraint("id", "stored_at", name="uq_interactions_id_stored_at"),
