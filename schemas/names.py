@@ -8,8 +8,8 @@ import re
 import orjson
 from pydantic import JsonValue
 
-from schemas.envelope import JsonObject
 from schemas.interaction import MAX_ID_CHARS, content_hash
+from schemas.payload import JsonObject
 
 _DIGEST_CHARS = 32
 _SUFFIX_CHARS = 16

@@ -13,10 +13,18 @@ from schemas.adapters.langsmith import LangSmithAdapter
 from schemas.adapters.native import NativeAdapter
 from schemas.adapters.otlp import OtlpAdapter
 from schemas.adapters.refusal import refused
+from schemas.adapters.vendors import VENDORS
 from schemas.headers import Headers
 from schemas.payload import JsonObject
 
-ADAPTERS: tuple[Adapter, ...] = (NativeAdapter(), OtlpAdapter(), LangSmithAdapter(), LangfuseAdapter(), FlatAdapter())
+ADAPTERS: tuple[Adapter, ...] = (
+    NativeAdapter(),
+    OtlpAdapter(),
+    LangSmithAdapter(),
+    LangfuseAdapter(),
+    *VENDORS,
+    FlatAdapter(),
+)
 
 
 def adapter_for(row: JsonObject, headers: Headers) -> Adapter:

@@ -58,7 +58,7 @@ def rename(row: JsonObject, names: FieldNames, *, likeness: str = "a flat row") 
         raise refused(row, names.passages[0], NO_PASSAGES, names.all, likeness)
     rest = dict(row)
     question = _take_said(rest, names.question, read_question)
-    passages = _take_passages(rest, names)
+    passages = take_passages(rest, names)
     answer = _take_said(rest, names.answer, read_answer)
     native: JsonObject = {
         "question": question.text,
@@ -89,6 +89,22 @@ def respelled(row: JsonObject, names: tuple[str, ...]) -> JsonObject:
         taken.add(spelled)
         result[spelled] = value
     return result
+
+
+def take_passages(rest: JsonObject, names: FieldNames) -> JsonValue:
+    """Remove the passages from a row and return them in native form, none if all names are absent or null.
+
+    Raises UnusablePayload (wrong_shape).
+    """
+    path, passages = _take_filled(rest, names.passages)
+    if passages is None:
+        return []
+
+    def column(logged: JsonValue) -> JsonValue:
+        return logged if is_column(logged, passages) else None
+
+    ids, scores = _take(rest, names.passage_ids, column), _take(rest, names.passage_scores, column)
+    return read_passages(passages, path, ids=ids, scores=scores)
 
 
 def wrong_shape(path: str, rule: str) -> UnusablePayload:
@@ -141,18 +157,6 @@ def _take_said(rest: JsonObject, names: tuple[str, ...], read: Callable[[JsonVal
     if said is None:
         raise wrong_shape(name, "must be a string")
     return said
-
-
-def _take_passages(rest: JsonObject, names: FieldNames) -> JsonValue:
-    path, passages = _take_filled(rest, names.passages)
-    if passages is None:
-        return []
-
-    def column(logged: JsonValue) -> JsonValue:
-        return logged if is_column(logged, passages) else None
-
-    ids, scores = _take(rest, names.passage_ids, column), _take(rest, names.passage_scores, column)
-    return read_passages(passages, path, ids=ids, scores=scores)
 
 
 def _take_metadata(rest: JsonObject) -> JsonObject:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from schemas.adapters.adapter import Finding
 from schemas.adapters.fields import FieldNames, rename, wrong_shape
-from schemas.envelope import JsonObject
 from schemas.headers import Headers
 from schemas.interaction import INTERACTION_SCHEMA
+from schemas.payload import JsonObject
 
 NATIVE_NAMES = FieldNames(
     interaction_id=("interaction_id",),

@@ -149,11 +149,16 @@ def test_the_same_words_at_another_time_or_of_another_person_are_another_exchang
 
 def test_marks_of_the_native_form_are_kept_with_the_answer() -> None:
     marks = [{"start": 2, "end": 6}]
-    found = decoded(encode({"answer": "No [1].", "answer_marks": marks})).interaction
+    found = decoded(encode({"passages": [], "answer": "No [1].", "answer_marks": marks})).interaction
     assert (found.answer, found.marks) == ("No [1].", ((2, 6),))
     assert found.interaction_id == f"sha256-{found.content_hash[:32]}"
-    assert rejected(encode({"answer": "No.", "answer_marks": marks})).detail == "answer_marks: not_in_order"
-    assert rejected(encode({"answer": "No.", "answer_marks": "[1]"})).detail == "answer_marks: tuple_type"
+    assert (
+        rejected(encode({"passages": [], "answer": "No.", "answer_marks": marks})).detail
+        == "answer_marks: not_in_order"
+    )
+    assert (
+        rejected(encode({"passages": [], "answer": "No.", "answer_marks": "[1]"})).detail == "answer_marks: tuple_type"
+    )
 
 
 @pytest.mark.parametrize("facts", USERS)
