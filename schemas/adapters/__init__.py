@@ -8,6 +8,7 @@ from __future__ import annotations
 from schemas.adapters.adapter import Adapter
 from schemas.adapters.fields import NO_PASSAGES
 from schemas.adapters.flat import FLAT_NAMES, FlatAdapter, spelled
+from schemas.adapters.langchain_events import LangChainEventsAdapter
 from schemas.adapters.langfuse import LangfuseAdapter
 from schemas.adapters.langsmith import LangSmithAdapter
 from schemas.adapters.native import NativeAdapter
@@ -21,6 +22,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     NativeAdapter(),
     OtlpAdapter(),
     LangSmithAdapter(),
+    LangChainEventsAdapter(),
     LangfuseAdapter(),
     *VENDORS,
     FlatAdapter(),

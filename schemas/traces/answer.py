@@ -35,13 +35,17 @@ def prompt_of(part: Part) -> str | None:
 
 
 def _answered(part: Part, step: Step, generations: list[Step]) -> Answer:
-    """What the step said. Its model is that of the last generation that said the same, else of the last."""
+    """What the step said. Its model is that of the last generation that said the same, else of the last.
+
+    It was given when the root was over, or the step; where neither has an end, when a model was, or the root began.
+    """
     text = step.answer or ""
     same = [one for one in generations if (one.answer or "").strip() == text.strip()]
     models = [one.model for one in (step, *generations, *same) if one.model]
     thoughts = [one.thoughts for one in (*same, step) if one.thoughts]
-    ended = (part.root or step).ended_ns or step.ended_ns
-    return Answer(text, thoughts[-1] if thoughts else None, models[-1] if models else None, ended)
+    ends = [one.ended_ns for one in (part.root, step, *reversed((*generations, *same))) if one and one.ended_ns]
+    given_ns = ends[0] if ends else part.first.begun_ns
+    return Answer(text, thoughts[-1] if thoughts else None, models[-1] if models else None, given_ns)
 
 
 def _generations(part: Part) -> list[Step]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from schemas.traces.step import Step
@@ -18,11 +18,17 @@ class TraceKey:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Steps of one trace, at least one, in one message. ``adapter`` is the format that they were read from."""
+    """Steps of one trace, at least one, in one message. ``adapter`` is the format that they were read from.
+
+    Some logs do not name the trace but the step above alone. Their pieces have their own step's id for a key, and
+    ``within`` is the id, in the same system, of the key that they lie below: the pieces of both are one trace, and
+    ``uppermost_keys`` says under which key.
+    """
 
     trace: TraceKey
     steps: tuple[Step, ...]
     adapter: str
+    within: str | None = None
 
     @property
     def ends(self) -> bool:
@@ -41,3 +47,28 @@ def pieces_of(system: str, steps: Iterable[tuple[str, Step]], adapter: str) -> t
     for trace_id, step in steps:
         traces.setdefault(trace_id, []).append(step)
     return tuple(Piece(TraceKey(system, trace_id), tuple(those), adapter) for trace_id, those in traces.items())
+
+
+def uppermost_keys(pieces: Iterable[Piece]) -> dict[TraceKey, TraceKey]:
+    """Return for each key the one of the whole trace: the uppermost that is known.
+
+    Keys that lie within each other in a circle are one trace, under the least of them. Takes linear time.
+    """
+    listed = list(pieces)
+    above = {piece.trace: TraceKey(piece.trace.system, piece.within) for piece in listed if piece.within is not None}
+    known: dict[TraceKey, TraceKey] = {}
+    return {piece.trace: _uppermost(piece.trace, above, known) for piece in listed}
+
+
+def _uppermost(key: TraceKey, above: Mapping[TraceKey, TraceKey], known: dict[TraceKey, TraceKey]) -> TraceKey:
+    """Walk up to the last key, or to one that was walked from before; remembers the end for all on the way."""
+    way: dict[TraceKey, None] = {}
+    while key not in known and key not in way and key in above:
+        way[key] = None
+        key = above[key]
+    if key in way:
+        circle = list(way)[list(way).index(key) :]
+        key = min(circle, key=lambda one: one.id)
+    end = known.get(key, key)
+    known.update(dict.fromkeys(way, end))
+    return end

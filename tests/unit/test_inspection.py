@@ -63,6 +63,21 @@ def test_a_row_is_an_exchange_and_what_it_lacks_is_named() -> None:
     assert bare.missing == ("question", "passages", "answer", "id", "time")
 
 
+@pytest.mark.parametrize("open_at_a_time", [1, 9])
+def test_runs_that_name_only_the_run_above_are_one_trace(monkeypatch: pytest.MonkeyPatch, open_at_a_time: int) -> None:
+    monkeypatch.setattr(inspection, "MAX_OPEN_TRACES", open_at_a_time)
+    events = [
+        {"event": "chain_start", "run_id": "a", "parent_run_id": None, "data": "Q?"},
+        {"event": "chain_start", "run_id": "b", "parent_run_id": "a", "data": "Q?"},
+        {"event": "retriever_end", "run_id": "c", "parent_run_id": "b", "data": [DOCUMENT]},
+        {"event": "chain_end", "run_id": "b", "parent_run_id": "a", "data": "Q?"},
+        {"event": "chain_end", "run_id": "a", "parent_run_id": None, "data": {"answer": "A."}},
+    ]
+    found = exchange(*(message(event, f"f:{number}") for number, event in enumerate(events)))
+    assert (found.interaction.answer, [passage.id for passage in found.interaction.passages]) == ("A.", ["kb-1"])
+    assert set(found.sources) == {f"f:{number}" for number in range(5)}
+
+
 def test_a_message_without_an_exchange_says_why() -> None:
     assert read(Message("m", b"{")) == [ReadNothing("dead_lettered", "invalid_json", "not JSON at character 1", ("m",))]
     assert read(Message("m", None, key=b"k")) == [ReadNothing("skipped", "tombstone", "", ("m",))]

@@ -11,7 +11,7 @@ from schemas.decoding import Decoded, Rejected, Skipped, decode_exchange, decode
 from schemas.interaction import Interaction
 from schemas.repair import Repair
 from schemas.traces.assembly import assemble
-from schemas.traces.piece import Piece, TraceKey
+from schemas.traces.piece import Piece, TraceKey, uppermost_keys
 from worker.settings.reading import Reading
 from worker.terminal.inputs import Message
 
@@ -82,6 +82,7 @@ class Inspection:
         for message in messages:
             self.messages += 1
             yield from self._message(message)
+        self._join()
         while self._open:
             yield from self._close()
 
@@ -103,8 +104,22 @@ class Inspection:
             trace = self._open.setdefault(piece.trace, _OpenTrace())
             trace.pieces.append(piece)
             trace.sources.append(message.place)
+        if len(self._open) > MAX_OPEN_TRACES:
+            self._join()
         while len(self._open) > MAX_OPEN_TRACES:
             yield from self._close()
+
+    def _join(self) -> None:
+        """Put the traces together that lie within others."""
+        pieces = [piece for trace in self._open.values() for piece in trace.pieces]
+        if all(piece.within is None for piece in pieces):
+            return
+        keys = uppermost_keys(pieces)
+        apart, self._open = self._open, OrderedDict()
+        for key, trace in apart.items():
+            whole = self._open.setdefault(keys.get(key, key), _OpenTrace())
+            whole.pieces += trace.pieces
+            whole.sources += trace.sources
 
     def _close(self) -> Iterator[Inspected]:
         """Assemble the trace that was begun first."""

@@ -373,3 +373,10 @@ def test_one_step_that_is_reported_with_ever_other_content_is_one_step() -> None
     reports = [chain("root", answer=f"Answer {number}.") for number in range(2_000)]
     exchange = only([*reports, retriever("found", "root", TEA)])
     assert exchange == only([*reversed(reports), retriever("found", "root", TEA)])
+
+
+def test_an_answer_of_a_trace_without_an_end_was_given_when_its_model_was_done_or_the_trace_began() -> None:
+    root, found, said = rag()
+    endless = root.model_copy(update={"ended_ns": None, "begun_ns": 3})
+    assert only([endless, found, said])["occurred_at"] == 6
+    assert only([endless, found])["occurred_at"] == 3
