@@ -14,6 +14,7 @@ from schemas.adapters.langsmith import LangSmithAdapter
 from schemas.adapters.native import NativeAdapter
 from schemas.adapters.otlp import OtlpAdapter
 from schemas.adapters.refusal import refused
+from schemas.adapters.trulens import TruLensAdapter
 from schemas.adapters.vendors import VENDORS
 from schemas.headers import Headers
 from schemas.payload import JsonObject
@@ -24,6 +25,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     LangSmithAdapter(),
     LangChainEventsAdapter(),
     LangfuseAdapter(),
+    TruLensAdapter(),
     *VENDORS,
     FlatAdapter(),
 )
