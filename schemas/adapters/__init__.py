@@ -8,12 +8,13 @@ from __future__ import annotations
 from schemas.adapters.adapter import Adapter
 from schemas.adapters.fields import NO_PASSAGES
 from schemas.adapters.flat import FLAT_NAMES, FlatAdapter, spelled
+from schemas.adapters.frameworks import FRAMEWORKS
 from schemas.adapters.langchain_events import LangChainEventsAdapter
 from schemas.adapters.langfuse import LangfuseAdapter
 from schemas.adapters.langsmith import LangSmithAdapter
 from schemas.adapters.native import NativeAdapter
 from schemas.adapters.otlp import OtlpAdapter
-from schemas.adapters.refusal import refused
+from schemas.adapters.refusal import FLAT_ROW, refused
 from schemas.adapters.trulens import TruLensAdapter
 from schemas.adapters.vendors import VENDORS
 from schemas.headers import Headers
@@ -27,6 +28,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     LangfuseAdapter(),
     TruLensAdapter(),
     *VENDORS,
+    *FRAMEWORKS,
     FlatAdapter(),
 )
 
@@ -41,5 +43,5 @@ def adapter_for(row: JsonObject, headers: Headers) -> Adapter:
             return adapter
     known = spelled(row)
     if any(name in known for name in FLAT_NAMES.answer):
-        raise refused(known, FLAT_NAMES.passages[0], NO_PASSAGES, FLAT_NAMES.all, "a flat row")
+        raise refused(known, FLAT_NAMES.passages[0], NO_PASSAGES, FLAT_NAMES.all, FLAT_ROW)
     raise refused(known, FLAT_NAMES.answer[0], "missing, and no other known format", FLAT_NAMES.all, None)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from pydantic import JsonValue
 
 from schemas.adapters.passages import is_column, read_passages
-from schemas.adapters.refusal import refused
+from schemas.adapters.refusal import FLAT_ROW, refused
 from schemas.adapters.said import Said, read_answer, read_question
 from schemas.errors import UnusablePayload
 from schemas.payload import JsonObject
@@ -44,7 +45,7 @@ class FieldNames:
         return (*facts, *self.question, *self.passages, *self.answer, *self.passage_ids, *self.passage_scores)
 
 
-def rename(row: JsonObject, names: FieldNames, *, likeness: str = "a flat row") -> JsonObject:
+def rename(row: JsonObject, names: FieldNames, *, likeness: str = FLAT_ROW) -> JsonObject:
     """Return the row in native form; fields that are not read go into the metadata, so that nothing is lost.
 
     Null is the same as absent, except that the answer and the passages must be there; a name that holds nothing does
@@ -60,18 +61,27 @@ def rename(row: JsonObject, names: FieldNames, *, likeness: str = "a flat row") 
     question = _take_said(rest, names.question, read_question)
     passages = take_passages(rest, names)
     answer = _take_said(rest, names.answer, read_answer)
-    native: JsonObject = {
+    facts = facts_of(rest, names)
+    metadata = _take_metadata(rest)
+    return {
+        **facts,
         "question": question.text,
         "passages": passages,
         "answer": answer.text,
-        "interaction_id": _take(rest, names.interaction_id, as_identifier) or answer.id,
+        "interaction_id": facts["interaction_id"] or answer.id,
+        "generator_model": facts["generator_model"] or answer.model,
+        "metadata": merged(metadata, {THOUGHTS: answer.thoughts}) if answer.thoughts else metadata,
+    }
+
+
+def facts_of(rest: JsonObject, names: FieldNames) -> JsonObject:
+    """Take an exchange's id, app, time and model out of a row; None for what it does not say."""
+    return {
+        "interaction_id": _take(rest, names.interaction_id, as_identifier),
         "app": _take(rest, names.app, as_identifier),
         "occurred_at": _take(rest, names.occurred_at, as_anything),
-        "generator_model": _take(rest, names.generator_model, as_text) or answer.model,
+        "generator_model": _take(rest, names.generator_model, as_text),
     }
-    metadata = _take_metadata(rest)
-    native["metadata"] = merged(metadata, {THOUGHTS: answer.thoughts}) if answer.thoughts else metadata
-    return native
 
 
 def respelled(row: JsonObject, names: tuple[str, ...]) -> JsonObject:
@@ -79,11 +89,11 @@ def respelled(row: JsonObject, names: tuple[str, ...]) -> JsonObject:
 
     A name that is there as it is known stays the one that counts.
     """
-    known = {_letters(name): name for name in reversed(names)}
+    known = _spellings(names)
     taken = set(row)
     result: JsonObject = {}
     for name, value in row.items():
-        spelled = name if name in names else known.get(_letters(name), name)
+        spelled = known.get(name) or known.get(_letters(name), name)
         if spelled != name and spelled in taken:
             spelled = name
         taken.add(spelled)
@@ -121,6 +131,12 @@ def is_empty(value: JsonValue) -> bool:
 
 _MAX_NAME_CHARS = 64
 _NOT_LETTERS = re.compile(r"[_\-\s]")
+
+
+@cache
+def _spellings(names: tuple[str, ...]) -> dict[str, str]:
+    """Each name by itself, and by its letters alone; of two with the same letters the first counts."""
+    return {**{_letters(name): name for name in reversed(names)}, **{name: name for name in names}}
 
 
 def _letters(name: str) -> str:

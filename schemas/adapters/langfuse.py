@@ -68,7 +68,7 @@ class LangfuseAdapter:
 
 
 def _is_event(row: JsonObject) -> bool:
-    return row.get("type") in _EVENTS and isinstance(row.get("body"), dict | str) and "timestamp" in row
+    return str(row.get("type")) in _EVENTS and isinstance(row.get("body"), dict | str) and "timestamp" in row
 
 
 def _is_observation(row: JsonValue) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from schemas.errors import UnusablePayload
-from schemas.interaction import MAX_PASSAGES
+from schemas.interaction import MAX_ID_CHARS, MAX_PASSAGES
 from schemas.payload import JsonObject
 from schemas.printed import printed_list, printed_object, printed_objects
 from schemas.reject_reason import RejectReason
 from schemas.traces.documents import TEXT_NAMES, documents_of, read_document
 from schemas.traces.step import Document
-from schemas.values import as_identifier, as_number, as_parsed
+from schemas.values import as_identifier, as_number, as_parsed, merged
 
 _CONTENT = "page_content"
 # What a print of a document begins with, of which the text cannot be had where it is no whole one.
@@ -83,13 +83,20 @@ def _passage(
     logged: JsonValue, path: str, at: int, ids: list[JsonValue] | None, scores: list[JsonValue] | None
 ) -> JsonValue:
     """Return one passage in native form; one without text (null) is kept as a blank, to keep the positions."""
-    document = _document(logged, path)
+    document = _with_short_id(_document(logged, path))
     own_id = document.id or (as_identifier(ids[at]) if ids else None) or f"ctx-{at + 1}"
     score = document.score if document.score is not None or not scores else as_number(scores[at])
     passage: JsonObject = {"id": own_id, "text": document.text or ""}
     if score is None and not document.metadata and not isinstance(logged, dict | list):
         return passage
     return {**passage, "score": score, "metadata": document.metadata}
+
+
+def _with_short_id(document: Document) -> Document:
+    """An id that is too long to be one is kept as metadata."""
+    if document.id is None or len(document.id) <= MAX_ID_CHARS:
+        return document
+    return document.model_copy(update={"id": None, "metadata": merged(document.metadata, {"id": document.id})})
 
 
 def _document(logged: JsonValue, path: str) -> Document:

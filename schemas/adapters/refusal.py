@@ -38,31 +38,24 @@ _LIKENESSES = (
 # Words of known formats that are not read: told, because they help, and are never content.
 _OTHER_WORDS = {
     *(name for _, names in _LIKENESSES for name in names),
-    *(
-        "additional_metadata",
-        "document",
-        "knowledge",
-        "evidence",
-        "chat_history",
-        "citations",
-        "completion_tokens",
-        "conversation_id",
-        "error",
-    ),
-    *("expectedOutput", "expected_output", "finish_reason", "ground_truth", "history", "level", "message", "meta"),
-    *("metadata", "name", "payload", "prompt", "reference", "reference_contexts", "references", "role", "run_id"),
-    *("schema", "session_id", "source", "sources", "spans", "span_id", "status", "tags", "text", "thread_id"),
-    *("document", "evidence", "knowledge", "passage", "snippets"),
-    *("tool_calls", "trace", "type", "usage", "user", "user_id"),
+    *("additional_metadata", "chat_history", "citations", "context", "conversation_id", "document", "error"),
+    *("evidence", "expectedOutput", "expected_output", "finish_reason", "ground_truth", "history", "knowledge"),
+    *("level", "message", "meta", "metadata", "name", "passage", "payload", "prompt", "reference"),
+    *("reference_contexts", "references", "role", "schema", "session_id", "snippets", "source", "sources"),
+    *("span_id", "spans", "status", "tags", "text", "thread_id", "tool_calls", "trace", "type", "usage"),
+    *("user", "user_id"),
 }
+FLAT_ROW = "a flat row"
 
 
 def refused(row: JsonObject, field: str, rule: str, words: Collection[str], likeness: str | None) -> UnusablePayload:
     """Return the rejection of a row that lacks a field.
 
-    ``words`` are names that are never content; ``likeness`` is what the row is if it looks like nothing in particular.
+    ``words`` are names that are never content; ``likeness`` is what the row looks like. A flat row, or one that looks
+    like nothing (None), may look like another format still.
     """
-    likeness = next((kind for kind, names in _LIKENESSES if all(name in row for name in names)), likeness)
+    if likeness in {None, FLAT_ROW}:
+        likeness = next((kind for kind, names in _LIKENESSES if all(name in row for name in names)), likeness)
     looks = f"; looks like {likeness}" if likeness else ""
     return UnusablePayload(RejectReason.WRONG_SHAPE, f"{field}: {rule}{looks}; {_saw(row, words)}")
 

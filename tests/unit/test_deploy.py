@@ -15,6 +15,9 @@ import typer.main
 import yaml
 from typer.core import TyperGroup
 
+from gasp_core.grounding import AnswerSkip
+from schemas.reject_reason import RejectReason
+from schemas.skip_reason import SkipReason
 from worker.cli import app
 from worker.runtime.health import Readiness, serve_health
 from worker.runtime.metrics import Metrics
@@ -241,6 +244,22 @@ def test_the_commands_in_the_runbook_are_real(worker_command: TyperGroup) -> Non
         parse(worker_command, line.split())
     for roles in re.findall(r"--roles ([a-z,]+)", RUNBOOK):
         assert set(roles.split(",")) <= {"consume", "attribute", "maintain"}
+
+
+def test_every_reason_of_a_dead_letter_says_in_the_runbook_what_to_do() -> None:
+    (table,) = re.findall(r"^\| reason \| it means \| do \|\n(.*?)\n\n", RUNBOOK, flags=re.MULTILINE | re.DOTALL)
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.splitlines()[1:]]
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row[0])} == set(RejectReason)
+    assert all(len(row) == 3 and all(row) for row in rows)
+
+
+def test_every_reason_for_a_skip_has_its_line_on_the_page_of_messages() -> None:
+    page = (ROOT / "docs" / "messages.md").read_text("utf-8")
+    _, _, part = page.partition("### Why an exchange is skipped")
+    named = {
+        name for line in re.findall(r"^\| (`.*?) \|", part, flags=re.MULTILINE) for name in re.findall(r"`(\w+)`", line)
+    }
+    assert named >= {*SkipReason, *AnswerSkip, "duplicate"}
 
 
 def test_the_tables_and_views_in_the_runbook_exist() -> None:
