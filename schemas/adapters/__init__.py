@@ -12,6 +12,7 @@ from schemas.adapters.frameworks import FRAMEWORKS
 from schemas.adapters.langchain_events import LangChainEventsAdapter
 from schemas.adapters.langfuse import LangfuseAdapter
 from schemas.adapters.langsmith import LangSmithAdapter
+from schemas.adapters.mlflow import MlflowAdapter
 from schemas.adapters.native import NativeAdapter
 from schemas.adapters.otlp import OtlpAdapter
 from schemas.adapters.refusal import FLAT_ROW, refused
@@ -22,6 +23,8 @@ from schemas.payload import JsonObject
 
 ADAPTERS: tuple[Adapter, ...] = (
     NativeAdapter(),
+    # Its spans in a row look like OTLP's.
+    MlflowAdapter(),
     OtlpAdapter(),
     LangSmithAdapter(),
     LangChainEventsAdapter(),
