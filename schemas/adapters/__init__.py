@@ -14,6 +14,7 @@ from schemas.adapters.langfuse import LangfuseAdapter
 from schemas.adapters.langsmith import LangSmithAdapter
 from schemas.adapters.mlflow import MlflowAdapter
 from schemas.adapters.native import NativeAdapter
+from schemas.adapters.opik import OpikAdapter
 from schemas.adapters.otlp import OtlpAdapter
 from schemas.adapters.refusal import FLAT_ROW, refused
 from schemas.adapters.trulens import TruLensAdapter
@@ -29,6 +30,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     LangSmithAdapter(),
     LangChainEventsAdapter(),
     LangfuseAdapter(),
+    OpikAdapter(),
     TruLensAdapter(),
     *VENDORS,
     *FRAMEWORKS,
