@@ -71,7 +71,7 @@ def span_of(span: JsonObject, resource: JsonObject, scope: str) -> Span:
     return Span(
         trace_id=_id(span, _TRACE_ID, _TRACE_ID_BYTES),
         span_id=_id(span, _SPAN_ID, _SPAN_ID_BYTES),
-        parent_id=_id(span, _PARENT_ID, _SPAN_ID_BYTES) if parent and _is_set(parent) else None,
+        parent_id=_id(span, _PARENT_ID, _SPAN_ID_BYTES) if parent is not None and _is_set(parent) else None,
         name=as_text(span.get("name")) or "",
         begun_ns=_nanoseconds(_given(span, _BEGUN)),
         ended_ns=_nanoseconds(_given(span, _ENDED)),
@@ -185,7 +185,7 @@ def _hexadecimal(value: JsonValue, size: int) -> str | None:
 
 def _is_set(parent: JsonValue) -> bool:
     """Whether a parent is named: none is written as nothing, and by some as zeros."""
-    return isinstance(parent, str) and bool(parent.strip("0"))
+    return not isinstance(parent, str) or bool(parent.strip("0"))
 
 
 def _nanoseconds(value: JsonValue) -> int | None:

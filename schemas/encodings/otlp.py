@@ -46,7 +46,7 @@ def _traces(value: bytes) -> JsonValue:
     groups = request.resource_spans
     scopes = [scope for group in groups for scope in group.scope_spans]
     spans = [span for scope in scopes for span in scope.spans]
-    if not _fit(chain(groups, (group.resource for group in groups), scopes, spans)) or not _are_named(spans):
+    if not _fit(chain(groups, (group.resource for group in groups), scopes, spans)) or not _are_begun(spans):
         return None
     return {"resourceSpans": [_resource_spans(group) for group in groups]}
 
@@ -81,10 +81,11 @@ def _fit(messages: Iterable[Message]) -> bool:
     return True
 
 
-def _are_named(spans: list[Span]) -> bool:
-    """Whether there are spans, and all have ids as they must."""
+def _are_begun(spans: list[Span]) -> bool:
+    """Whether there are spans, and all have a time, and ids as they must. The names of metrics may be as long."""
     return bool(spans) and all(
-        len(span.trace_id) == _TRACE_ID_BYTES
+        span.start_time_unix_nano
+        and len(span.trace_id) == _TRACE_ID_BYTES
         and len(span.span_id) == _SPAN_ID_BYTES
         and len(span.parent_span_id) in (0, _SPAN_ID_BYTES)
         for span in spans
