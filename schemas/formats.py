@@ -5,6 +5,7 @@ from __future__ import annotations
 from schemas.adapters import ADAPTERS, adapter_for
 from schemas.adapters.adapter import Adapter
 from schemas.adapters.fields import wrong_shape
+from schemas.errors import UnusablePayload
 from schemas.headers import Headers
 from schemas.payload import JsonObject
 
@@ -23,5 +24,13 @@ def reader_of(row: JsonObject, headers: Headers, format_name: str) -> Adapter:
         return adapter_for(row, headers)
     adapter = next(adapter for adapter in ADAPTERS if adapter.name == format_name)
     if not adapter.matches(row, headers):
-        raise wrong_shape(format_name, "not of this format, which is the one that is set")
+        raise wrong_shape(format_name, f"not of this format, which is the one that is set; {_otherwise(row, headers)}")
     return adapter
+
+
+def _otherwise(row: JsonObject, headers: Headers) -> str:
+    """What would become of the row if it were known by what it holds."""
+    try:
+        return f"it looks like {adapter_for(row, headers).name}"
+    except UnusablePayload as unusable:
+        return unusable.detail

@@ -217,7 +217,11 @@ def test_a_format_that_is_set_reads_alone() -> None:
         assert isinstance(found, Decoded)
         assert found.adapter == ("native" if name == AUTO else name)
     (refused,) = read(json.dumps(row(1)).encode(), format_name="native").results
-    assert refused == Rejected(RejectReason.WRONG_SHAPE, "native: not of this format, which is the one that is set")
+    rule = "native: not of this format, which is the one that is set"
+    assert refused == Rejected(RejectReason.WRONG_SHAPE, f"{rule}; it looks like flat")
+    (refused,) = read(b'{"answer": "Yes."}', format_name="native").results
+    assert isinstance(refused, Rejected)
+    assert refused.detail.startswith(f"{rule}; passages: missing")
     (refused,) = read(json.dumps({**native, "answer": 5}).encode(), format_name="native").results
     assert refused == Rejected(RejectReason.WRONG_SHAPE, "native: answer: must be a string")
 
