@@ -236,8 +236,9 @@ def _taken_text(rest: JsonObject) -> str | None:
 
 
 def _taken_passages(rest: JsonObject) -> list[JsonValue] | None:
-    for name in FLAT_NAMES.passages:
-        if (found := documents_in(as_parsed(rest.get(name)), (BEDROCK, KENDRA))) is not None:
+    for name, logged in rest.items():
+        value = as_parsed(logged) if name in FLAT_NAMES.passages else logged
+        if isinstance(value, list | dict) and (found := documents_in(value, (BEDROCK, KENDRA))):
             del rest[name]
             return passages_of(found, name)
     if all(rest.get(name) is None for name in FLAT_NAMES.passages):
