@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,3 +139,31 @@ def test_limits_are_no_matter_to_the_coefficients_and_another_identity(packaged:
 def test_the_packaged_model_is_read_in_16_bits_as_well(dtype: str) -> None:
     narrow = load_model(resolve_model(PACKAGED_MODEL), device="cpu", dtype=dtype)
     assert gap(GroundingScorer(narrow), WARRANTY.format(""), RETURNS) > 0
+
+
+NOBODY = """
+import os, pwd, sys
+def unknown(_: int) -> None:
+    raise KeyError("getpwuid(): uid not found")
+pwd.getpwuid = unknown
+from gasp_core.errors import GaspError
+from gasp_core.model import load_model
+from gasp_core.packaged import PACKAGED_MODEL, resolve_model
+print(load_model(sys.argv[1], device="cpu").name)
+try:
+    resolve_model(PACKAGED_MODEL)
+except GaspError as error:
+    print(error)
+"""
+
+
+def test_a_user_without_a_home_loads_a_folder_and_is_told_where_to_keep_the_packaged_model(tiny_folder: Path) -> None:
+    # As in a container that runs under a number without an account.
+    known = {name: value for name, value in os.environ.items() if name not in {"HOME", "XDG_CACHE_HOME"}}
+    known.pop("GASP_CACHE_DIR", None)
+    command = [sys.executable, "-c", NOBODY, str(tiny_folder)]
+    done = subprocess.run(command, env=known, capture_output=True, text=True, check=False, timeout=200)
+    assert done.stdout.splitlines() == [
+        "tiny",
+        "SmolLM2-135M-Instruct: there is no home directory to keep it in; set GASP_CACHE_DIR",
+    ], done.stderr

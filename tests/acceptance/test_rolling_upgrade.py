@@ -19,6 +19,8 @@ from tests.workers import Deployment
 
 PARTITIONS = 4
 PORTION = 40
+# A process of the release before imports torch anew, on a machine that may have much else to do.
+START_DEADLINE_S = 240.0
 OLD_ROLES = "consume,attribute,jobs"
 # What two releases cannot be the reason of: a server that answers late on a busy machine.
 HARMLESS = {"transient_fault", "job_postponed"}
@@ -54,7 +56,9 @@ def wait_shared(deployment: Deployment, *processes: int) -> None:
     """Until each of two processes has half of the partitions."""
     half = PARTITIONS // 2
     wait_until(
-        lambda: [owned(deployment, pid) for pid in processes] == [half, half], what="half of the partitions each"
+        lambda: [owned(deployment, pid) for pid in processes] == [half, half],
+        what="half of the partitions each",
+        deadline_s=START_DEADLINE_S,
     )
 
 
@@ -71,6 +75,7 @@ def check_books(deployment: Deployment, messages: int) -> None:
 
 
 @pytest.mark.kafka
+@pytest.mark.timeout(1200)
 def test_the_release_before_works_beside_this_one_on_the_schema_of_this_one(
     apache: Broker, deploy: Deploy, empty_database_url: str, tmp_path: Path
 ) -> None:
@@ -83,7 +88,11 @@ def test_the_release_before_works_beside_this_one_on_the_schema_of_this_one(
     with ExitStack() as first:
         old = first.enter_context(previous_worker(release, logs[0], environment, "run", "--roles", OLD_ROLES))
         deployment.send(0, PORTION)
-        wait_until(lambda: deployment.count("ledger") >= PORTION // 2, what="the release before to work")
+        wait_until(
+            lambda: deployment.count("ledger") >= PORTION // 2,
+            what="the release before to work",
+            deadline_s=START_DEADLINE_S,
+        )
         assert deployment.run("migrate").returncode == 0
         assert deployment.rows("SELECT max(revision) AS r FROM schema_revisions") == [{"r": head_revision()}]
         deployment.send(PORTION, PORTION)

@@ -1,8 +1,10 @@
-"""The benchmarks of the worker and the database at their smallest, so that they cannot rot."""
+"""The benchmarks at their smallest, so that they cannot rot."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import throughput, views
+
+# What the machine with the GPU may lack.
+ABSENT = ("typer", "rich", "structlog", "sentencex", "pydantic", "orjson", "sqlalchemy", "psycopg", "kafka")
 
 
 @pytest.fixture
@@ -36,3 +41,8 @@ def test_views_are_asked_by_index_and_every_statement_tells_its_plan(directory: 
     assert "interactions (index)" in found["known"].scans
     assert found["claim re-scoring"].rows == 16
     assert [one.name for one in found.values() if one.whole and not one.allowed] == []
+
+
+def test_the_benchmark_of_a_gpu_needs_torch_and_transformers_alone() -> None:
+    hidden = f"import sys; sys.modules.update(dict.fromkeys({ABSENT!r})); import tests.benchmarks.gpu_scoring"
+    subprocess.run([sys.executable, "-c", hidden], check=True, cwd=Path(__file__).parents[2])

@@ -76,6 +76,12 @@ def serve(service: Service) -> Iterator[Service]:
         yield service
 
 
+@pytest.fixture(autouse=True)
+def soon_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test stops its server."""
+    monkeypatch.setattr(health, "STOP_LOOK_S", 0.01)
+
+
 @pytest.fixture
 def service() -> Iterator[Service]:
     yield from serve(Service())

@@ -95,8 +95,9 @@ class WebhookRelay(Relay):
         self._url = _required(settings.review_webhook_url)
         self._secret = _required(settings.review_webhook_secret).encode()
         self._loop = asyncio.Runner()
-        # What stays on this machine is not for a proxy.
-        self._client = httpx2.AsyncClient(timeout=REQUEST_TIMEOUT_S, trust_env=self._url.startswith("https:"))
+        # One bound for all of a request, below: of two that end together either may name the fault. What stays on this
+        # machine is not for a proxy.
+        self._client = httpx2.AsyncClient(timeout=None, trust_env=self._url.startswith("https:"))
 
     def close(self) -> None:
         """Close the connections."""
