@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from schemas.envelope import JsonObject
+from schemas.interaction import MAX_PASSAGES
 from schemas.skip_reason import SkipReason
 from schemas.thoughts import THOUGHTS
 from schemas.traces.answer import Answer, answer_of, prompt_of
@@ -47,10 +48,11 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Passages in native form, and what has to be said of where they are from."""
+    """Passages in native form, what has to be said of where they are from, and ids of documents to look up."""
 
     passages: tuple[JsonObject, ...]
     remarks: JsonObject
+    wanted: tuple[str, ...] = ()
 
 
 def assemble(steps: Iterable[Step], trace_id: str, texts: Mapping[str, str] | None = None) -> Assembly:
@@ -70,15 +72,20 @@ def assemble(steps: Iterable[Step], trace_id: str, texts: Mapping[str, str] | No
 def _answered(tree: Tree) -> list[tuple[Part, Answer | None]]:
     """The parts in order of time, with their answers.
 
-    One whose steps have no answer, and that did not fail, is one with all others like it and with the rest of the
-    trace: a step between them was not logged, or not seen.
+    What has no chain above it, or no answer though it did not fail, is one part with the rest of the trace: a step
+    between them was not logged, or not seen.
     """
-    pairs = [(part, answer_of(part)) for part in parts_of(tree)]
-    closed = [(part, answer) for part, answer in pairs if answer is not None or _has_failed(part)]
-    without = [part for part, answer in pairs if answer is None and not _has_failed(part)]
-    if without:
-        part = joined(tree, without, [part for part, _ in closed])
-        closed.append((part, answer_of(part)))
+    closed: list[tuple[Part, Answer | None]] = []
+    open_parts = []
+    for part in parts_of(tree):
+        answer = None if part.root is None else answer_of(part)
+        if answer is not None or _has_failed(part):
+            closed.append((part, answer))
+        else:
+            open_parts.append(part)
+    if open_parts:
+        rest = joined(tree, open_parts, [part for part, _ in closed])
+        closed.append((rest, answer_of(rest)))
     positions = {step.id: position for position, step in enumerate(tree.steps)}
     return sorted(closed, key=lambda pair: positions[pair[0].first.id])
 
@@ -93,9 +100,8 @@ def _outcome(part: Part, answer: Answer | None, number: int, trace_id: str, text
     question = _question(part)
     found = passages_of(part.found, texts)
     evidence = _evidence(part, found, question)
-    wanted = () if evidence and evidence.remarks.get("evidence") else tuple(filter(None, found.without_text))
     if evidence is None:
-        return _Outcome(reason=SkipReason.PASSAGES_WITHOUT_TEXT, wanted=wanted)
+        return _Outcome(reason=SkipReason.PASSAGES_WITHOUT_TEXT, wanted=found.named)
     exchange: JsonObject = {
         "interaction_id": trace_id if number == 0 else f"{trace_id}:{part.first.id}",
         "app": _app(part),
@@ -106,18 +112,21 @@ def _outcome(part: Part, answer: Answer | None, number: int, trace_id: str, text
         "generator_model": answer.model,
         "metadata": _metadata(part, answer, trace_id, evidence.remarks),
     }
-    return _Outcome(exchange, wanted=wanted)
+    return _Outcome(exchange, wanted=evidence.wanted)
 
 
 def _evidence(part: Part, found: Passages, question: str) -> _Evidence | None:
     """What the answer can lean on: texts of documents; without any, what the model was told. None if it is unknown."""
     if found.listed:
         missing = len(found.without_text)
-        return _Evidence(found.listed, {"passages_without_text": missing} if missing else {})
+        return _Evidence(found.listed, {"passages_without_text": missing} if missing else {}, found.named)
     if not found.without_text and all(step.documents is not None or step.has_failed for step in part.found):
         return _Evidence((), {})
     told = _context(part) or _prompt_without(prompt_of(part), question)
-    return None if told is None else _Evidence(({"id": "ctx-1", "text": told},), {"evidence": "prompt"})
+    if told is None:
+        return None
+    retrieved: JsonObject = {"retrieved_ids": list(found.named[:MAX_PASSAGES])} if found.named else {}
+    return _Evidence(({"id": "ctx-1", "text": told},), {"evidence": "prompt", **retrieved})
 
 
 def _context(part: Part) -> str | None:

@@ -87,6 +87,11 @@ def completed(document: Document) -> Document:
     return document.model_copy(update={"id": document_id, "score": score})
 
 
+def is_placed(document: Document) -> bool:
+    """Whether the id of a document is only the place that its metadata give, which others may know a better id for."""
+    return document.id is not None and document.id == _place(document.metadata)
+
+
 def read_documents(logged: JsonValue) -> tuple[Document, ...] | None:
     """Return the documents of a list, in its order; None if it is no list, or holds what is no document.
 

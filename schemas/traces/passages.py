@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemas.envelope import JsonObject
-from schemas.traces.documents import completed
+from schemas.traces.documents import completed, is_placed
 from schemas.traces.step import Document, Step, StepKind
 
 
@@ -16,6 +16,11 @@ class Passages:
 
     listed: tuple[JsonObject, ...]
     without_text: tuple[str | None, ...]
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The ids of those that have one."""
+        return tuple(document_id for document_id in self.without_text if document_id is not None)
 
 
 def passages_of(steps: Sequence[Step], texts: Mapping[str, str]) -> Passages:
@@ -82,17 +87,18 @@ def _read(document: Document, texts: Mapping[str, str]) -> Document:
     return document.model_copy(update={"text": texts[document.id]})
 
 
-def _distinct(documents: Iterable[Document]) -> list[Document]:
-    """Each id with the same text once. A text without an id is the same as one with any."""
+def _distinct(documents: Sequence[Document]) -> list[Document]:
+    """Each id with the same text once. A text without an id of its own is the same as one with any."""
+    named = {document.text for document in documents if _has_own_id(document)}
     distinct: dict[tuple[str | None, str | None], Document] = {}
-    named = set()
     for document in documents:
-        if document.id is not None:
-            named.add(document.text)
-    for document in documents:
-        if document.id is not None or document.text not in named:
+        if _has_own_id(document) or document.text not in named:
             distinct.setdefault((document.id, document.text), document)
     return list(distinct.values())
+
+
+def _has_own_id(document: Document) -> bool:
+    return document.id is not None and not is_placed(document)
 
 
 def _passage(document: Document, number: int) -> JsonObject:

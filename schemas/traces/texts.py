@@ -39,7 +39,7 @@ _QUESTIONS = (
 _COMPONENT_QUESTIONS = ("question", "query", "text")
 _ANSWERS = (
     *("answer", "result", "output", "outputs", "response", "content", "output_text", "completion", "generated_text"),
-    *("text", "message", "return_values"),
+    *("text", "message", "return_values", "final_answer", "final_output", "raw"),
 )
 # An object by its class, in angles, or by its fields; a list or a dictionary, also in JSON that was cut.
 _PRINTED = re.compile(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from schemas.traces.step import Step, StepKind
+from schemas.traces.strays import chains_of_strays
 
 
 class Detail(IntEnum):
@@ -49,18 +50,23 @@ _ASKED_APART = {*RETRIEVING, StepKind.LLM}
 def grown(steps: Iterable[Step]) -> Tree:
     """Return the tree of steps of which each is there once. Takes linear time but for sorting, however deep it is.
 
-    A step whose parent was not seen is a top, and so is the earliest of steps that lie below each other in a circle.
+    A step whose parent was not seen, and the earliest of steps that lie below each other in a circle, hang below the
+    outermost chain that they belong to, if that is clear; else they are tops.
     """
     timed = tuple(sorted(steps, key=_by_time))
     parents = _parents(timed)
     cuts = _circle_cuts(parents)
     for cut in cuts:
         parents[cut] = None
-    places: dict[int, Place] = {}
-    for step in _downward(parents):
-        parent = parents[step]
-        places[step] = _place(step, timed, None if parent is None else (timed[parent], places[parent]))
-    return Tree(timed, tuple(places[step] for step in range(len(timed))), _is_whole(timed, parents) and not cuts)
+    is_whole = _is_whole(timed, parents) and not cuts
+    places = _places(timed, parents)
+    strays = {place for place, step in enumerate(timed) if parents[place] is None and _is_stray(step)}
+    if strays:
+        chains = [place for place, at in enumerate(places) if at.chain == place and at.top not in strays]
+        for stray, chain in chains_of_strays(timed, strays, chains).items():
+            parents[stray] = chain
+        places = _places(timed, parents)
+    return Tree(timed, places, is_whole)
 
 
 def detail_of(step: Step) -> Detail:
@@ -112,6 +118,19 @@ def _downward(parents: list[int | None]) -> list[int]:
     for step in order:
         order.extend(below[step])
     return order
+
+
+def _is_stray(step: Step) -> bool:
+    """Whether a step that hangs below none says that something of its process lies above it."""
+    return step.parent is not None and not step.is_root
+
+
+def _places(steps: Sequence[Step], parents: list[int | None]) -> tuple[Place, ...]:
+    places: dict[int, Place] = {}
+    for step in _downward(parents):
+        parent = parents[step]
+        places[step] = _place(step, steps, None if parent is None else (steps[parent], places[parent]))
+    return tuple(places[step] for step in range(len(steps)))
 
 
 def _place(position: int, steps: Sequence[Step], above: tuple[Step, Place] | None) -> Place:

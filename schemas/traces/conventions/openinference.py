@@ -86,9 +86,15 @@ def _kind(attributes: JsonObject) -> StepKind:
 
 
 def _chain(attributes: JsonObject) -> dict[str, object]:
+    """What the chain was asked and gave. Documents count beside an answer; elsewhere they are only handed on."""
     output = attributes.get(_OUTPUT)
-    documents = _documents(attributes, _RETRIEVED) or documents_beside_answer(output) or None
-    return {"question": question_in(attributes.get(_INPUT)), "documents": documents, **_said(answer_in(output))}
+    answer = answer_in(output)
+    beside = documents_beside_answer(output) if answer else None
+    return {
+        "question": question_in(attributes.get(_INPUT)),
+        "documents": _documents(attributes, _RETRIEVED) or beside or None,
+        **_said(answer),
+    }
 
 
 def _llm(attributes: JsonObject) -> dict[str, object]:

@@ -167,6 +167,13 @@ def test_several_retrievers_are_united_in_order_of_time_and_duplicates_go() -> N
     assert ids_of(only(steps)) == ["d-7", "d-2", "d-1", "ctx-4"]
 
 
+def test_a_document_that_is_named_by_its_place_is_the_same_as_one_with_an_id() -> None:
+    placed = TEA.model_copy(update={"id": "tea.md#2", "metadata": {"source": "tea.md", "page": 2}})
+    steps = [chain("root", answer="Hot."), retriever("a", "root", placed), retriever("b", "root", TEA)]
+    assert ids_of(only(steps)) == ["d-1"]
+    assert ids_of(only(steps[:2])) == ["tea.md#2"]
+
+
 def test_one_id_with_two_texts_is_two_passages() -> None:
     steps = [chain("root", answer="Hot."), retriever("found", "root", TEA, TEA.model_copy(update={"text": "More."}))]
     assert ids_of(only(steps)) == ["d-1", "d-1"]
@@ -254,6 +261,42 @@ def test_where_steps_in_between_were_lost_the_rest_of_the_trace_is_looked_at() -
     assert reason_of(without(steps, "root", "generate", "said")) is SkipReason.NO_ANSWER
 
 
+def _logged_over_and_over() -> list[Step]:
+    """One exchange as frameworks log it: what was found is handed on from chain to chain; a query is written first."""
+    return [
+        chain("root", question="Tea?", answer="Hot.", documents=(TEA, MILK), ended_ns=100),
+        chain("assign", "root", at=1, question="Tea?", ended_ns=40),
+        chain("retrieve", "assign", at=2, question="Tea?", answer="Tea is drunk hot. Milk is drunk cold.", ended_ns=39),
+        llm("rewrite", "retrieve", "how is tea drunk", at=3),
+        retriever("found", "retrieve", TEA, MILK, at=10, question="how is tea drunk"),
+        chain("generate", "root", at=50, question="Tea?", answer="Hot.", documents=(TEA, MILK), ended_ns=99),
+        llm("said", "generate", "Hot.", at=60, model="m-1"),
+    ]
+
+
+@given(st.sets(st.sampled_from([one.id for one in _logged_over_and_over()]), max_size=5))
+def test_whatever_was_lost_an_exchange_is_told_once_and_not_otherwise(lost: set[str]) -> None:
+    whole = only(_logged_over_and_over())
+    told = exchanges_of(without(_logged_over_and_over(), *lost))
+    assert len(told) <= 1
+    for exchange in told:
+        assert (exchange["answer"], exchange["passages"]) == (whole["answer"], whole["passages"])
+        assert exchange["question"] in {"Tea?", "how is tea drunk", ""}
+
+
+def test_a_step_whose_parent_was_lost_belongs_to_the_chain_in_whose_time_it_began() -> None:
+    steps = [
+        step("web"),
+        chain("one", "web", at=0, question="Tea?", answer="Hot."),
+        retriever("found", "lost", TEA, at=3),
+        chain("two", "web", at=20, question="Milk?", answer="Cold."),
+        retriever("found too", "lost", MILK, at=23),
+    ]
+    assert [(one["answer"], ids_of(one)) for one in exchanges_of(steps)] == [("Hot.", ["d-1"]), ("Cold.", ["d-2"])]
+    at_once = [one.model_copy(update={"begun_ns": 0, "ended_ns": 40}) for one in steps if one.kind is StepKind.CHAIN]
+    assert reason_of([steps[0], *at_once, steps[2]]) is SkipReason.NO_ANSWER
+
+
 # Question, answer, model.
 
 
@@ -328,7 +371,7 @@ def test_the_evidence_in_the_prompt_stands_for_documents_that_are_only_named() -
     told = llm("said", "root", prompt=f"{evidence}\nQuestion: Is tea hot?")
     exchange = only([*NAMED, told])
     assert exchange["passages"] == [{"id": "ctx-1", "text": f"{evidence}\nQuestion:"}]
-    assert metadata_of(exchange)["evidence"] == "prompt"
+    assert (metadata_of(exchange)["evidence"], metadata_of(exchange)["retrieved_ids"]) == ("prompt", ["d-1"])
     assert assemble([*NAMED, told], TRACE).wanted == ()
     variable = only([*NAMED, told.model_copy(update={"context": "Tea is drunk hot."})])
     assert variable["passages"] == [{"id": "ctx-1", "text": "Tea is drunk hot."}]
