@@ -24,6 +24,7 @@ from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
 from worker.errors import SettingsError
+from worker.export.exporter import exporting
 from worker.ingest.judging import Judging
 from worker.ingest.pace import PART_S
 from worker.ingest.scoring import AnswerScorer, Scoring, TellsProgress
@@ -146,6 +147,7 @@ def _maintain(settings: Settings, store: Store, owner: str, stop: Stop, telemetr
     """The role that needs no model: what is done on a schedule, review tasks out, labels in."""
     stack.enter_context(scheduled_jobs(store.job_runs, owner, maintenance_jobs(store), stop))
     stack.enter_context(relaying(settings, store.outbox, store.leases, owner, stop, telemetry))
+    stack.enter_context(exporting(settings, store.exports, store.leases, owner, stop, telemetry))
     stack.enter_context(
         labelling(
             settings,
@@ -352,6 +354,7 @@ def _judging(worker: _Worker, scoring: Scoring, retry: RetryPolicy) -> Judging:
         retry=retry,
         metrics=worker.telemetry.metrics,
         channels=settings.review_channels,
+        exports=settings.export_destinations,
         part_s=min(PART_S, settings.work_timeout_s / PARTS_IN_TIMEOUT),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -213,7 +214,7 @@ def consume(store: Store) -> int:
     assert store.sampling.allowances(scorer_id, ["shop"])["shop"].policy == DEFAULT_POLICY
     batch = [
         selected(scored(0, "id-0", GAPS, threshold)),
-        scored(1, "id-1", GAPS, threshold),
+        replace(scored(1, "id-1", GAPS, threshold), exports=("otlp",)),
         dead_letter(2),
         dead_letter(2, item=2),
     ]
@@ -233,6 +234,9 @@ def _key(settlement: object) -> tuple[str, str, str]:
 
 
 def tell(store: Store) -> None:
+    (export,) = store.exports.claim("otlp", owner="worker-1", limit=1, lease_s=60, max_attempts=3)
+    assert store.exports.finish(export)
+    assert store.exports.open_backlogs() == {}
     events = store.outbox.claim(LeaseRequest("kafka", "worker-1", limit=1, lease_s=60, max_attempts=3, wait_s=0))
     assert store.outbox.note_sending(events, TopicEnds("tasks", None, {0: 0}), 60) == events
     assert store.outbox.finish(events) == 1

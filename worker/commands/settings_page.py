@@ -11,6 +11,7 @@ from pydantic import BaseModel, JsonValue
 
 from worker.settings.channels import ReviewChannels
 from worker.settings.documents import DocumentStoreChoice
+from worker.settings.exports import ExportChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
 from worker.settings.reading import Reading
@@ -28,6 +29,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "Attribution": AttributionChoice,
     "Document store": DocumentStoreChoice,
     "Review": ReviewChannels,
+    "Results sent back": ExportChoice,
     "Second opinions": SecondOpinionChoice,
     "Batches and time limits of Kafka": BatchLimits,
     "Process": ProcessSettings,

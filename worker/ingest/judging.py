@@ -18,6 +18,7 @@ from schemas.reject_reason import RejectReason
 from worker.ingest.pace import PART_S, Pace
 from worker.ingest.scoring import Scoring, Unscorable
 from worker.rules.chooser import Chooser
+from worker.rules.exports import destinations
 from worker.rules.records import Record
 from worker.rules.settlement import Outcome, Settlement
 from worker.rules.verdict import Threshold, Verdict, judge, threshold_for
@@ -61,8 +62,9 @@ class Found:
 class Judging:
     """Makes settlements of what was found, under one scorer and detector.
 
-    Review tasks are sent on the ``channels``; ``uniform`` draws from [0, 1) which answers become one. ``part_s`` is how
-    long it may take to score what is given at a time, which ``pace`` says how much it is.
+    Review tasks are sent on the ``channels``, results to those of the ``exports`` that know the exchange; ``uniform``
+    draws from [0, 1) which answers become tasks. ``part_s`` is how long it may take to score what is given at a time,
+    which ``pace`` says how much it is.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Judging:
         retry: RetryPolicy,
         metrics: Metrics,
         channels: Sequence[str] = (),
+        exports: Sequence[str] = (),
         uniform: Callable[[], float] = _RANDOM.random,
         part_s: float = PART_S,
     ) -> None:
@@ -90,6 +93,7 @@ class Judging:
         self._retry = retry
         self._metrics = metrics
         self._channels = tuple(channels)
+        self._exports = tuple(exports)
         self._uniform = uniform
 
     def settlements(self, found: Sequence[Found], *, gives_up: bool = False) -> list[Settlement]:
@@ -167,7 +171,8 @@ class Judging:
         found = Settlement(record, Outcome.SCORED, decoded=item, grounding=grounding, verdict=verdicts[key])
         if grounding.skip_reason is not None:
             return replace(found, outcome=Outcome.SKIPPED, reason=grounding.skip_reason)
-        return replace(found, channels=self._channels)
+        told = destinations(item.adapter, item.interaction.metadata, self._exports)
+        return replace(found, channels=self._channels, exports=told)
 
     def _verdict(
         self,

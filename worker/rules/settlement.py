@@ -48,6 +48,7 @@ class Settlement:
     grounding: AnswerGrounding | None = None
     verdict: Verdict | None = None
     channels: tuple[str, ...] = ()
+    exports: tuple[str, ...] = ()
     item: int = 1
 
 

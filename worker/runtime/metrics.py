@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum
+from itertools import product
 
 from prometheus_client import (
     CONTENT_TYPE_PLAIN_0_0_4,
@@ -33,6 +34,7 @@ from worker.rules.settlement import Outcome, Settled
 from worker.rules.verdict import ALL_APPS, Threshold
 from worker.runtime.renamed_metrics import WithOldNames
 from worker.settings.channels import CHANNELS
+from worker.settings.exports import DESTINATIONS
 from worker.store.leases import Backlog
 
 # OpinionLabel values where a fact has no name of its own.
@@ -93,6 +95,7 @@ class Metrics:
         self._define_faults()
         self._define_judgement()
         self._define_outbox()
+        self._define_exports()
         self._define_opinions()
         self._begin_at_zero()
         ProcessCollector(registry=self._registry)
@@ -229,6 +232,14 @@ class Metrics:
             registry=self._registry,
         )
 
+    def _define_exports(self) -> None:
+        self._exported = Counter(
+            "gasp_exported_events_total",
+            "Events about results that were sent to where the exchange came from, or given up, by system and outcome.",
+            ("destination", "outcome"),
+            registry=self._registry,
+        )
+
     def _define_opinions(self) -> None:
         self._opinions = Counter(
             "gasp_second_opinions_total",
@@ -241,9 +252,10 @@ class Metrics:
         for label in (*OpinionLabel, NO_OPINION):
             self._opinions.labels(label)
         self.outbox_backlogs({})
-        for channel in CHANNELS:
-            for outcome in OutboxOutcome:
-                self._relayed.labels(channel, outcome)
+        for channel, outcome in product(CHANNELS, OutboxOutcome):
+            self._relayed.labels(channel, outcome)
+        for destination, result in product(DESTINATIONS, (OutboxOutcome.SENT, OutboxOutcome.FAILED)):
+            self._exported.labels(destination, result)
         for stage in Stage:
             self._stage.labels(stage)
         for step in MemoryStep:
@@ -334,6 +346,10 @@ class Metrics:
     def relayed(self, channel: str, outcome: OutboxOutcome, events: int) -> None:
         """So many events of a channel came to their end."""
         self._relayed.labels(channel, outcome).inc(events)
+
+    def exported(self, destination: str, outcome: OutboxOutcome) -> None:
+        """The results of an answer were sent to a system, or given up."""
+        self._exported.labels(destination, outcome).inc()
 
     def second_opinion(self, label: OpinionLabel | None) -> None:
         """A second opinion was stored; None: one was given up."""

@@ -14,6 +14,7 @@ from pydantic_settings import SettingsError as SettingsSourceError
 from worker.errors import SettingsError
 from worker.settings.channels import ReviewChannels
 from worker.settings.documents import DocumentStoreChoice
+from worker.settings.exports import ExportChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
 from worker.settings.reading import Reading
@@ -50,6 +51,7 @@ class Settings(
     ReviewChannels,
     AttributionChoice,
     ScoringChoice,
+    ExportChoice,
     DocumentStoreChoice,
     BatchLimits,
     Reading,

@@ -32,12 +32,14 @@ class Judged:
     """Everything a verdict is stored from: what was found, and what the threshold says to it.
 
     Sentences are spans of the answer as it is stored, with its marks.
-    If it has a selection, the review task is told of on the ``channels``.
+    If it has a selection, the review task is told of on the ``channels``. The ``exports`` are the systems that it is
+    sent to.
     """
 
     grounding: AnswerGrounding
     verdict: Verdict
     channels: tuple[str, ...] = ()
+    exports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def plan_revisions(batch: Sequence[Keyed], stored: Mapping[ContentKey, StoredRev
             duplicates.add(position)
             continue
         grounding = as_shown(settlement.grounding, settlement.decoded.interaction.marks)
-        judged[item.key] = Judged(grounding, settlement.verdict, settlement.channels)
+        judged[item.key] = Judged(grounding, settlement.verdict, settlement.channels, settlement.exports)
         if item.key not in stored:
             new[item.key] = (settlement.record, settlement.decoded)
     newest = _newest(batch, stored, new)

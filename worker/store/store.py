@@ -10,6 +10,7 @@ from worker.store.calibration_runs import CalibrationRuns
 from worker.store.database import Database
 from worker.store.engine import open_engine
 from worker.store.evidence import Evidence
+from worker.store.exports import Exports
 from worker.store.interactions import Interactions
 from worker.store.job_runs import JobRuns
 from worker.store.label_settlements import LabelSettlements
@@ -64,6 +65,7 @@ class Store:
         self.opinion_jobs = OpinionJobs(database)
         self.replacement = Replacement(database)
         self.outbox = Outbox(database)
+        self.exports = Exports(database)
         # Reviews.
         self.policies = ReviewPolicies(database)
         self.sampling = Sampling(database)

@@ -12,6 +12,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 from gasp_core.grounding import AnswerGrounding, Method, SentenceGrounding
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, update_from_arrays
 from worker.store.errors import StoreRejected
+from worker.store.exports import write_exports
 from worker.store.revisions import Judged
 from worker.store.tables import attribution_jobs, chunk_attributions, sentences, verdicts
 
@@ -76,7 +77,8 @@ _SUPPORT_COLUMNS = (
 def write_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, Judged]) -> None:
     """Insert a verdict with its sentences for each interaction's primary key, and a job where attribution is wanted.
 
-    An answer that was scored by leave-one-out at once gets its attributions here and no job.
+    Also what is to be sent of it to other systems. An answer that was scored by leave-one-out at once gets its
+    attributions here and no job.
     """
     keys = _insert_verdicts(connection, scorer_id, judged)
     found = {verdict_id: judged[interaction_pk] for interaction_pk, verdict_id in keys.items()}
@@ -88,6 +90,7 @@ def write_verdicts(connection: Connection, scorer_id: int, judged: Mapping[int, 
         for key, item in found.items()
         if item.verdict.wants_attribution and key not in attributed
     ]
+    write_exports(connection, {key: item.exports for key, item in found.items()})
     insert_rows(connection, attribution_jobs, ("verdict_id", "scorer_id", "priority"), jobs)
     if attributed:
         write_attributions(connection, attributed)

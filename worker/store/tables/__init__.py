@@ -11,7 +11,7 @@ from worker.store.tables.answers import (
     sentences,
     verdicts,
 )
-from worker.store.tables.jobs import attribution_jobs, rescore_jobs, second_opinions
+from worker.store.tables.jobs import attribution_jobs, rescore_jobs, result_exports, second_opinions
 from worker.store.tables.maintenance import job_runs, retention_periods, schema_revisions
 from worker.store.tables.metadata import METADATA
 from worker.store.tables.reviews import (
@@ -40,6 +40,7 @@ __all__ = [
     "partition_offsets",
     "passages",
     "rescore_jobs",
+    "result_exports",
     "retention_periods",
     "review_labels",
     "review_paces",

@@ -68,6 +68,30 @@ Index(
 )
 Index("ix_rescore_jobs_open", rescore_jobs.c.state, postgresql_where=rescore_jobs.c.state != "done")
 
+result_exports = Table(
+    "result_exports",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("verdict_id", BigInteger, ForeignKey("verdicts.id", ondelete="CASCADE"), nullable=False),
+    Column("destination", Text, nullable=False),
+    Column("state", Text, nullable=False, server_default="waiting"),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("run_after", TIME, nullable=False, server_default=func.now()),
+    Column("lease_owner", Text),
+    Column("leased_until", TIME),
+    Column("last_error", Text),
+    Column("created_at", TIME, nullable=False, server_default=func.now()),
+    Column("finished_at", TIME),
+    UniqueConstraint("verdict_id", "destination"),
+)
+Index(
+    "ix_result_exports_claim",
+    result_exports.c.destination,
+    result_exports.c.id,
+    postgresql_where=result_exports.c.state == "waiting",
+)
+Index("ix_result_exports_open", result_exports.c.state, postgresql_where=result_exports.c.state != "done")
+
 second_opinions = Table(
     "second_opinions",
     METADATA,

@@ -1,0 +1,1 @@
+"""Sends results back to the systems that the exchanges came from."""
