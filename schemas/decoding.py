@@ -16,9 +16,10 @@ from schemas.adapters.adapter import Adapter, Finding
 from schemas.adapters.columns import with_json_columns
 from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.deletion import is_deletion
+from schemas.encodings.schema import NO_SCHEMAS, Schemas
 from schemas.envelope import Found, Opened, open_all
 from schemas.errors import NoValue, UnusablePayload
-from schemas.formats import AUTO, reader_of
+from schemas.formats import AUTO, ENCODINGS, encoding_of, reader_of
 from schemas.headers import Headers, header_texts
 from schemas.interaction import MAX_ID_CHARS, Interaction, Passage
 from schemas.names import derived_id, suffixed_id
@@ -84,14 +85,15 @@ def decode_payload(
     received_at: datetime,
     has_key: bool = False,
     format_name: str = AUTO,
+    schemas: Schemas = NO_SCHEMAS,
 ) -> Reading:
-    """Read one message. Never raises, whatever the bytes and headers.
+    """Read one message. Raises nothing, whatever the bytes and headers, but what the source of ``schemas`` does.
 
     With a key (``has_key``) a message without a value is a tombstone. ``max_bytes`` bounds the value, compressed and
     not, ``default_app`` (a valid app name) stands in where a row names no app. ``received_at`` must know its zone; a
     time more than a day after it is dropped. ``format_name`` is one of ``FORMATS``.
     """
-    message = _Message(value or b"", tuple(headers), max_bytes, format_name)
+    message = _Message(value or b"", tuple(headers), max_bytes, format_name, schemas)
     try:
         opened = message.opened(present(value, max_bytes=max_bytes))
     except UnusablePayload as unusable:
@@ -125,13 +127,24 @@ class _Message:
     headers: tuple[tuple[str, bytes | None], ...]
     max_bytes: int
     format_name: str
+    schemas: Schemas
 
     def opened(self, value: bytes) -> tuple[Found, ...]:
-        return open_all(value, self.headers, max_bytes=self.max_bytes)
+        return self._opened(value, spelled=False)
 
     def spelled(self) -> tuple[Found, ...]:
         """The same of a usable message, with escapes in the place of characters that cannot be stored."""
-        return open_all(self.value, self.headers, max_bytes=self.max_bytes, spelled=True)
+        return self._opened(self.value, spelled=True)
+
+    def _opened(self, value: bytes, *, spelled: bool) -> tuple[Found, ...]:
+        return open_all(
+            value,
+            self.headers,
+            max_bytes=self.max_bytes,
+            schemas=self.schemas,
+            only=encoding_of(self.format_name),
+            spelled=spelled,
+        )
 
     def reading(self, opened: Opened, *, spelled: bool = False) -> tuple[Adapter, tuple[Finding, ...]]:
         """What a body holds, and the adapter that says so. Raises UnusablePayload, with the format if one is set."""
@@ -140,7 +153,7 @@ class _Message:
         try:
             return adapter, tuple(adapter.read(body))
         except UnusablePayload as unusable:
-            if self.format_name == AUTO:
+            if self.format_name in (AUTO, *ENCODINGS):
                 raise
             raise UnusablePayload(unusable.reason, f"{adapter.name}: {unusable.detail}") from None
 

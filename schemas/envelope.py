@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from schemas.change import change_of
 from schemas.encodings.compression import decompressed
+from schemas.encodings.schema import FILE_MAGIC, NO_SCHEMAS, SchemaKind, Schemas
 from schemas.errors import NoValue, UnusablePayload
 from schemas.framing import parse_framed
 from schemas.headers import Headers, header_texts
@@ -70,6 +71,8 @@ class _Layer:
     repairs: tuple[Repair, ...]
     spelled: bool
     max_bytes: int
+    schemas: Schemas
+    only: SchemaKind | None
     wrappers_left: int = MAX_WRAPPERS
     may_be_string: bool = True
     may_be_array: bool = True
@@ -79,27 +82,48 @@ class _Layer:
     changed_at: JsonValue = None
 
 
-def open_all(value: bytes, headers: Headers, *, max_bytes: int, spelled: bool = False) -> tuple[Found, ...]:
+def open_all(
+    value: bytes,
+    headers: Headers,
+    *,
+    max_bytes: int,
+    schemas: Schemas = NO_SCHEMAS,
+    only: SchemaKind | None = None,
+    spelled: bool = False,
+) -> tuple[Found, ...]:
     """Parse the value and give what its wrappers hold, in order, at least one; ``spelled`` as in ``parse_json``.
 
-    Of several bodies (an array, JSON lines) each one stands for itself. ``max_bytes`` bounds the value decompressed.
+    Of several bodies (an array, JSON lines, an Avro file) each one stands for itself. ``max_bytes`` bounds what is
+    decompressed.
+    ``schemas`` and ``only`` as in ``parse_framed``.
     Raises NoValue, and UnusablePayload: as ``decompressed`` and ``parse_framed`` do; null_value, empty_value or
     not_an_object for what a wrapper holds; too_deep for more than MAX_WRAPPERS wrappers; wrong_shape for base64 that
     is none and for a change that lacks the row; too_many_rows.
     """
     headers = tuple(headers)
     text = decompressed(value, headers, max_bytes=max_bytes)
-    outermost = _Layer(None, _event_of_headers(headers, spelled=spelled), (), spelled, max_bytes)
-    lines = json_lines(text)
-    found = _of_value(outermost, text) if lines is None else _several(outermost, lines, _of_line)
+    event = _event_of_headers(headers, spelled=spelled)
+    outermost = _Layer(None, event, (), spelled, max_bytes, schemas, only)
+    lines = _lines(text, max_bytes, only)
+    found = _of_value(outermost, text, headers) if lines is None else _several(outermost, lines, _of_line)
     rows = tuple(islice(found, MAX_ROWS + 1))
     if len(rows) > MAX_ROWS:
         raise too_many_rows()
     return tuple(_numbered(one, number) for number, one in enumerate(rows, 1))
 
 
-def _of_value(layer: _Layer, text: bytes) -> Iterator[Found]:
-    return _opened(_parsed(layer, parse_framed(text, spelled=layer.spelled)))
+def _lines(text: bytes, max_bytes: int, only: SchemaKind | None) -> Sequence[bytes] | None:
+    """The JSON texts that a value holds, if it is of a form that holds several."""
+    if text.startswith(FILE_MAGIC) and only in (None, SchemaKind.AVRO):
+        # Its packages belong to an extra.
+        from schemas.encodings.avro import avro_file_as_json
+
+        return avro_file_as_json(text, max_bytes=max_bytes)
+    return json_lines(text) if only is None else None
+
+
+def _of_value(layer: _Layer, text: bytes, headers: Headers = ()) -> Iterator[Found]:
+    return _opened(_framed(layer, text, headers))
 
 
 def _of_line(layer: _Layer, line: bytes) -> Iterator[Found]:
@@ -131,8 +155,6 @@ def _opened(layer: _Layer) -> Iterator[Found]:
             changed_at=layer.changed_at,
         )
         return
-    if not layer.node:
-        raise UnusablePayload(RejectReason.EMPTY_VALUE, "an empty array")
     yield from _several(layer, layer.node, _of_element)
 
 
@@ -140,6 +162,8 @@ def _several(
     layer: _Layer, parts: Sequence[_PartT], read: Callable[[_Layer, _PartT], Iterator[Found]]
 ) -> Iterator[Found]:
     """What each part holds; what is wrong with one is no fault of the others."""
+    if not parts:
+        raise UnusablePayload(RejectReason.EMPTY_VALUE, "an array or a file without rows")
     if layer.event and len(parts) * len(orjson.dumps(layer.event)) > layer.max_bytes:
         raise UnusablePayload(
             RejectReason.TOO_LARGE, f"attributes of an event with {len(parts)} rows, the limit is {layer.max_bytes}"
@@ -186,7 +210,14 @@ def _open_event(layer: _Layer, event: JsonObject) -> _Layer:
     encoded = event.get("data_base64") if data is None else data
     if encoded is None and "data_base64" not in event:
         raise UnusablePayload(RejectReason.NULL_VALUE, "the event has no data")
-    return _parsed(layer, parse_framed(_decode_base64(encoded), spelled=layer.spelled))
+    return _framed(layer, _decode_base64(encoded))
+
+
+def _framed(layer: _Layer, text: bytes, headers: Headers = ()) -> _Layer:
+    parsed = parse_framed(
+        text, headers, max_bytes=layer.max_bytes, schemas=layer.schemas, only=layer.only, spelled=layer.spelled
+    )
+    return _parsed(layer, parsed)
 
 
 def _decode_base64(data: JsonValue) -> bytes:

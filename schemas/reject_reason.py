@@ -25,6 +25,7 @@ class RejectReason(StrEnum):
     UNSUPPORTED_ENCODING = "unsupported_encoding"
     INVALID_ENCODING = "invalid_encoding"
     TOO_MANY_ROWS = "too_many_rows"
+    UNKNOWN_SCHEMA = "unknown_schema"
     BAD_LABEL = "bad_label"
     UNKNOWN_SENTENCE = "unknown_sentence"
     SCORING_FAILED = "scoring_failed"

@@ -17,6 +17,7 @@ from schemas.adapters.native import NativeAdapter
 from schemas.adapters.opik import OpikAdapter
 from schemas.adapters.otlp import OtlpAdapter
 from schemas.adapters.refusal import FLAT_ROW, refused
+from schemas.adapters.span_rows import OtelSpanAdapter, PhoenixAdapter
 from schemas.adapters.trulens import TruLensAdapter
 from schemas.adapters.vendors import VENDORS
 from schemas.headers import Headers
@@ -31,6 +32,8 @@ ADAPTERS: tuple[Adapter, ...] = (
     LangChainEventsAdapter(),
     LangfuseAdapter(),
     OpikAdapter(),
+    PhoenixAdapter(),
+    OtelSpanAdapter(),
     TruLensAdapter(),
     *VENDORS,
     *FRAMEWORKS,

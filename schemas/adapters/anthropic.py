@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
-from schemas.adapters.call import Call, Said, call_of, distinct, exchange, has_response, objects_in, tool_passages
+from schemas.adapters.call import Api, Call, Said, call_of, distinct, exchange, has_response, objects_in, tool_passages
 from schemas.headers import Headers
 from schemas.payload import JsonObject
 from schemas.skip_reason import SkipReason
@@ -16,7 +16,6 @@ from schemas.traces.messages import read_messages
 from schemas.traces.step import Document
 from schemas.values import as_identifier, as_object, as_text
 
-_REQUEST = ("messages", "system")
 _NO_REQUEST = "request: missing; the passages are in it, and a response quotes the cited places only"
 _NO_BLOCKS = "no search_result or document in the request, and no passages beside it"
 _RESULTS = ("tool_result", "web_fetch_tool_result", "web_search_tool_result")
@@ -34,11 +33,11 @@ class AnthropicAdapter:
 
     def matches(self, row: JsonObject, headers: Headers) -> bool:  # noqa: ARG002 - the row alone tells
         """Whether the row is a message of the model's, or has one."""
-        return has_response(row, _response)
+        return has_response(row, _API)
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give the exchange, or say why there is none. Raises UnusablePayload (wrong_shape)."""
-        call = call_of(row, _response, _REQUEST)
+        call = call_of(row, _API)
         (message,) = read_messages({"role": "assistant", "content": call.response.get("content")})
         if not message.text.strip():
             return (SkipReason.NO_ANSWER,)
@@ -103,3 +102,6 @@ def _text(content: JsonValue) -> str | None:
 
 def _facts(block: JsonObject, names: tuple[str, ...]) -> JsonObject:
     return {name: block[name] for name in names if block.get(name) is not None}
+
+
+_API = Api(_response, words=("content",), request_names=("messages", "system"))

@@ -30,9 +30,8 @@ def documents_in(logged: JsonValue, lists: Sequence[RetrievedList]) -> tuple[Doc
         inner = logged.get(kind.name) if isinstance(logged, dict) else logged
         if not isinstance(inner, list) or (isinstance(logged, list) and not inner):
             continue
-        items = [item for item in inner if isinstance(item, dict) and kind.is_item(item)]
-        if len(items) == len(inner):
-            return tuple(kind.read(item) for item in items)
+        if all(isinstance(item, dict) and kind.is_item(item) for item in inner):
+            return tuple(kind.read(item) for item in inner if isinstance(item, dict))
     return None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from schemas.adapters.adapter import Finding
 from schemas.adapters.aws_documents import BEDROCK, KENDRA, RetrievedList, documents_in
 from schemas.adapters.call import passages_of
@@ -16,6 +18,7 @@ from schemas.traces.step import Document
 from schemas.values import as_parsed
 
 _FLAT = FlatAdapter()
+_PASSAGES = frozenset(FLAT_NAMES.passages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,10 @@ class AwsRetrievalAdapter:
 
     def _place(self, row: JsonObject) -> tuple[str, tuple[Document, ...]] | None:
         """The name of the list, or of the response that it is in."""
-        if (bare := documents_in({self.kind.name: row.get(self.kind.name)}, (self.kind,))) is not None:
-            return self.kind.name, bare
-        for name in row:
-            value = as_parsed(row[name]) if name in FLAT_NAMES.passages else row[name]
-            if isinstance(value, list | dict) and (found := documents_in(value, (self.kind,))) is not None:
+        for name, logged in row.items():
+            value = as_parsed(logged) if isinstance(logged, str) and name in _PASSAGES else logged
+            named: JsonValue = {name: value} if name == self.kind.name else value
+            if isinstance(named, list | dict) and (found := documents_in(named, (self.kind,))) is not None:
                 return name, found
         return None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
-from schemas.adapters.call import Said, call_of, exchange, has_response, objects_in, texts_in
+from schemas.adapters.call import Api, Said, call_of, exchange, has_response, objects_in, texts_in
 from schemas.adapters.citation_marks import cut_marks, numbered_marks
 from schemas.headers import Headers
 from schemas.payload import JsonObject
@@ -18,7 +18,6 @@ from schemas.traces.messages import read_messages
 from schemas.traces.step import Document
 from schemas.values import as_identifier, as_number, as_object, as_parsed
 
-_REQUEST = ("messages",)
 _MISSING = "context.citations: missing"
 _MARK = re.compile(r"\[doc(\d{1,4})\]")
 _IDS = ("id", "filepath", "url", "title", "chunk_id")
@@ -38,11 +37,11 @@ class AzureOnYourDataAdapter:
 
     def matches(self, row: JsonObject, headers: Headers) -> bool:  # noqa: ARG002 - the row alone tells
         """Whether the row is such a completion, or has one."""
-        return has_response(row, _response)
+        return has_response(row, _API)
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give the exchange, or say that the model has not answered. Raises UnusablePayload (wrong_shape)."""
-        call = call_of(row, _response, _REQUEST)
+        call = call_of(row, _API)
         response = call.response
         (message,) = read_messages({"role": "assistant", "content": response["content"]})
         if not message.text.strip():
@@ -64,7 +63,7 @@ class AzureOnYourDataAdapter:
 
 def _response(value: JsonValue) -> JsonObject | None:
     """A completion with its answer under ``content`` and what was found under ``context``."""
-    chunks = objects_in(value) or ([value] if isinstance(value, dict) else [])
+    chunks = [value] if isinstance(value, dict) and "choices" in value else objects_in(value)
     parts = [part for chunk in chunks for part in _parts(chunk)]
     contexts = [context for part in parts if (context := _context(part)) is not None]
     if not contexts:
@@ -116,3 +115,6 @@ def _document(citation: JsonObject) -> Document:
         score=next((score for score in scores if score is not None), None),
         metadata=kept,
     )
+
+
+_API = Api(_response, words=("choices",), request_names=("messages",))

@@ -9,13 +9,12 @@ from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
 from schemas.adapters.aws_documents import bedrock_document
-from schemas.adapters.call import CITED_ONLY, Call, Said, call_of, distinct, exchange, has_response, objects_in
+from schemas.adapters.call import CITED_ONLY, Api, Call, Said, call_of, distinct, exchange, has_response, objects_in
 from schemas.headers import Headers
 from schemas.payload import JsonObject
 from schemas.skip_reason import SkipReason
 from schemas.values import as_object, as_text
 
-_REQUEST = ("input", "retrieveAndGenerateConfiguration")
 _MISSING = "citations: cite nothing, and the response has no other passages; log those of Retrieve beside it"
 
 
@@ -31,11 +30,11 @@ class BedrockAdapter:
 
     def matches(self, row: JsonObject, headers: Headers) -> bool:  # noqa: ARG002 - the row alone tells
         """Whether the row is a response, or has one."""
-        return has_response(row, _response)
+        return has_response(row, _API)
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give the exchange, or say that nothing was answered. Raises UnusablePayload (wrong_shape)."""
-        call = call_of(row, _response, _REQUEST)
+        call = call_of(row, _API)
         answer = (as_object(call.response.get("output")) or {}).get("text")
         if not isinstance(answer, str) or not answer.strip():
             return (SkipReason.NO_ANSWER,)
@@ -64,3 +63,6 @@ def _model(call: Call) -> JsonValue:
     configuration = as_object(call.request.get("retrieveAndGenerateConfiguration")) or {}
     kinds = (as_object(configuration.get(name)) for name in configuration)
     return next((kind["modelArn"] for kind in kinds if kind and "modelArn" in kind), None)
+
+
+_API = Api(_response, words=("output",), request_names=("input", "retrieveAndGenerateConfiguration"))

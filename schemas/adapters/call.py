@@ -51,6 +51,19 @@ ReadResponse: TypeAlias = Callable[[JsonValue], JsonObject | None]
 
 
 @dataclass(frozen=True, slots=True)
+class Api:
+    """How calls of a vendor's API are told.
+
+    ``read`` reads a response, every one of which has one of the ``words``: a text without them is not parsed. A request
+    has one of the ``request_names``.
+    """
+
+    read: ReadResponse
+    words: tuple[str, ...]
+    request_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A call: its request, empty if the row has none; its response; and what else the row says.
 
@@ -87,23 +100,23 @@ class Said:
     metadata: JsonObject = field(default_factory=dict)
 
 
-def has_response(row: JsonObject, read: ReadResponse) -> bool:
-    """Whether the row is or holds a response that ``read`` makes something of."""
-    return _response_in(row, read) is not None
+def has_response(row: JsonObject, api: Api) -> bool:
+    """Whether the row is or holds a response."""
+    return _response_in(row, api) is not None
 
 
-def call_of(row: JsonObject, read: ReadResponse, request_names: Sequence[str]) -> Call:
+def call_of(row: JsonObject, api: Api) -> Call:
     """Return the call in a row that has a response.
 
-    A request is told by having one of ``request_names``. Where it is not under a name of its own, its fields may lie
-    beside those of the response. Raises UnusablePayload (wrong_shape) for passages beside them that cannot be read.
+    Where its request is not under a name of its own, its fields may lie beside those of the response. Raises
+    UnusablePayload (wrong_shape) for passages beside them that cannot be read.
     """
-    place, response = _response_in(row, read) or (None, {})
+    place, response = _response_in(row, api) or (None, {})
     if place is None:
-        request = {name: row[name] for name in request_names if name in row}
+        request = {name: row[name] for name in api.request_names if name in row}
         return _completed(request, {name: row[name] for name in _ADDED if name in row}, response)
     rest = {name: value for name, value in row.items() if name != place}
-    return _completed(*_parted(rest, request_names), response)
+    return _completed(*_parted(rest, api.request_names), response)
 
 
 def objects_in(logged: JsonValue) -> list[JsonObject]:
@@ -178,12 +191,12 @@ def _passage(document: Document, number: int) -> JsonObject:
     return {**passage, "id": f"ctx-{number}", "metadata": merged(document.metadata, {"id": document.id})}
 
 
-def _response_in(row: JsonObject, read: ReadResponse) -> tuple[str | None, JsonObject] | None:
+def _response_in(row: JsonObject, api: Api) -> tuple[str | None, JsonObject] | None:
     """The response and the name that it is under: None where the row itself is it."""
-    if (bare := read(row)) is not None:
+    if (bare := api.read(row)) is not None:
         return None, bare
     for name in _RESPONSE_NAMES:
-        if name in row and (response := _found(row[name], read, _MAX_WRAPPERS)) is not None:
+        if name in row and (response := _found(row[name], api.read, api.words, _MAX_WRAPPERS)) is not None:
             return name, response
     return None
 
@@ -195,7 +208,7 @@ def _parted(rest: JsonObject, names: Sequence[str]) -> tuple[JsonObject, JsonObj
         return value if isinstance(value, dict) and any(name in value for name in names) else None
 
     for name in _REQUEST_NAMES:
-        if name in rest and (request := _found(rest[name], read, _MAX_WRAPPERS)) is not None:
+        if name in rest and (request := _found(rest[name], read, names, _MAX_WRAPPERS)) is not None:
             return request, {key: value for key, value in rest.items() if key != name}
     beside = {name: rest[name] for name in names if name in rest}
     return beside, {key: value for key, value in rest.items() if key not in beside}
@@ -223,8 +236,9 @@ def _taken_text(rest: JsonObject) -> str | None:
 
 
 def _taken_passages(rest: JsonObject) -> list[JsonValue] | None:
-    for name in FLAT_NAMES.passages:
-        if (found := documents_in(as_parsed(rest.get(name)), (BEDROCK, KENDRA))) is not None:
+    for name, logged in rest.items():
+        value = as_parsed(logged) if name in FLAT_NAMES.passages else logged
+        if isinstance(value, list | dict) and (found := documents_in(value, (BEDROCK, KENDRA))):
             del rest[name]
             return passages_of(found, name)
     if all(rest.get(name) is None for name in FLAT_NAMES.passages):
@@ -233,13 +247,15 @@ def _taken_passages(rest: JsonObject) -> list[JsonValue] | None:
     return taken if isinstance(taken, list) else None
 
 
-def _found(value: JsonValue, read: ReadResponse, levels: int) -> JsonObject | None:
-    value = as_parsed(value)
+def _found(value: JsonValue, read: ReadResponse, words: Sequence[str], levels: int) -> JsonObject | None:
+    """What ``read`` makes of a value, or of one inside its wrappers, of which each may be JSON in a text."""
+    if isinstance(value, str):
+        value = as_parsed(value) if any(word in value for word in words) else None
     if (found := read(value)) is not None:
         return found
     if not isinstance(value, dict) or not levels:
         return None
-    inner = (_found(value[name], read, levels - 1) for name in _INNER_NAMES if name in value)
+    inner = (_found(value[name], read, words, levels - 1) for name in _INNER_NAMES if name in value)
     return next((found for found in inner if found is not None), None)
 
 

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from schemas.adapters.adapter import Finding
 from schemas.adapters.call import (
     CITED_ONLY,
+    Api,
     Call,
     Said,
     call_of,
@@ -27,7 +28,6 @@ from schemas.traces.messages import read_messages
 from schemas.traces.step import Document
 from schemas.values import as_identifier, as_object, as_parsed, as_text
 
-_REQUEST = ("messages", "message", "documents", "chat_history")
 _MISSING = "no documents in the request, and the response cites none"
 _FIRST_MARKS = ("generation_id", "response_id", "chat_history", "is_search_required")
 
@@ -43,11 +43,11 @@ class CohereAdapter:
 
     def matches(self, row: JsonObject, headers: Headers) -> bool:  # noqa: ARG002 - the row alone tells
         """Whether the row is a response, or has one."""
-        return has_response(row, _response)
+        return has_response(row, _API)
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give the exchange, or say that the model has not answered. Raises UnusablePayload (wrong_shape)."""
-        call = call_of(row, _response, _REQUEST)
+        call = call_of(row, _API)
         message = as_object(call.response.get("message")) or {"content": call.response.get("text")}
         (answer,) = read_messages({"role": "assistant", "content": message.get("content")})
         if not answer.text.strip():
@@ -128,3 +128,10 @@ def _document(logged: JsonValue) -> Document:
         f"{name}: {value}" for name, value in fields.items() if name != "id" and isinstance(value, str | int | float)
     ]
     return Document(text="\n".join(lines) or None, id=as_identifier(logged.get("id")))
+
+
+_API = Api(
+    _response,
+    words=("finish_reason", *_FIRST_MARKS),
+    request_names=("messages", "message", "documents", "chat_history"),
+)

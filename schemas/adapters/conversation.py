@@ -11,7 +11,10 @@ from schemas.adapters.adapter import Finding
 from schemas.adapters.fields import FieldNames, facts_of, wrong_shape
 from schemas.adapters.passages import read_passages
 from schemas.adapters.said import model_of
+from schemas.errors import UnusablePayload
+from schemas.lines import MAX_ROWS
 from schemas.payload import JsonObject
+from schemas.reject_reason import RejectReason
 from schemas.skip_reason import SkipReason
 from schemas.thoughts import THOUGHTS
 from schemas.traces.documents import documents_of, looks_retrieved
@@ -53,9 +56,12 @@ def exchanges_of(
     text as one passage. ``beside`` are passages of the row, those of its last turn if no tool gave it any. A turn
     without tools, in a conversation with some, is not RAG. A conversation that is logged again when it has grown gives
     its turns the same names, if its messages have ids.
-    Raises UnusablePayload (wrong_shape) where no turn has passages or asked a tool for some.
+    Raises UnusablePayload: wrong_shape where no turn has passages or asked a tool for some, too_many_rows.
     """
-    turns = [_turn(entries) for entries in _parted(row[name])]
+    parted = _parted(row[name])
+    if len(parted) > MAX_ROWS:
+        raise UnusablePayload(RejectReason.TOO_MANY_ROWS, f"{name}: more than {MAX_ROWS} turns in one message")
+    turns = [_turn(entries) for entries in parted]
     answered = [turn for turn in turns if turn.answer is not None]
     if beside is not None and answered and not answered[-1].evidence:
         answered[-1] = replace(answered[-1], evidence=tuple(read_passages(beside, "passages")))
@@ -65,15 +71,17 @@ def exchanges_of(
     if not answered:
         return (SkipReason.NO_ANSWER,)
     rest = {key: value for key, value in row.items() if key != name}
+    shared = {key: rest[key] for key in (*_OF_ALL_TURNS, *names.app, *names.interaction_id) if key in rest}
     return tuple(
-        _exchange(turn, number, rest, names, is_last=number == len(answered))
+        _exchange(turn, number, rest if number == len(answered) else shared, names)
         for number, turn in enumerate(answered, start=1)
     )
 
 
 def holds_answer(logged: JsonValue) -> bool:
     """Whether messages are among the entries of a list, and one of them is a model's."""
-    return isinstance(logged, list) and any(one.role is Role.ASSISTANT for one in read_messages(logged))
+    listed = logged if isinstance(logged, list) else []
+    return any(message.role is Role.ASSISTANT for one in listed for message in read_messages(one))
 
 
 def _parted(logged: JsonValue) -> list[list[_Entry]]:
@@ -133,12 +141,12 @@ def _unique(passages: Sequence[JsonValue]) -> tuple[JsonValue, ...]:
     return tuple(first.values())
 
 
-def _exchange(turn: _Turn, number: int, row: JsonObject, names: FieldNames, *, is_last: bool) -> Finding:
+def _exchange(turn: _Turn, number: int, about: JsonObject, names: FieldNames) -> Finding:
     if turn.evidence is None:
         return SkipReason.NOT_RAG
-    rest = dict(row) if is_last else {name: row[name] for name in (*_OF_ALL_TURNS, *names.app) if name in row}
-    row_id = facts_of(dict(row), names)["interaction_id"]
+    rest = dict(about)
     facts = facts_of(rest, names)
+    row_id = facts["interaction_id"]
     answer = turn.answer or _Entry(Message(Role.ASSISTANT), {})
     thoughts = answer.message.thoughts
     ours: JsonObject = {**({"turn": number} if number > 1 else {}), **({THOUGHTS: thoughts} if thoughts else {})}

@@ -87,8 +87,10 @@ def facts_of(rest: JsonObject, names: FieldNames) -> JsonObject:
 def respelled(row: JsonObject, names: tuple[str, ...]) -> JsonObject:
     """Return the row with names that differ from known ones in case, ``_``, ``-`` and spaces alone spelled as those.
 
-    A name that is there as it is known stays the one that counts.
+    A name that is there as it is known stays the one that counts. A row with very many fields stays as it is.
     """
+    if len(row) > _MAX_RESPELLED:
+        return row
     known = _spellings(names)
     taken = set(row)
     result: JsonObject = {}
@@ -130,6 +132,7 @@ def is_empty(value: JsonValue) -> bool:
 
 
 _MAX_NAME_CHARS = 64
+_MAX_RESPELLED = 1000
 _NOT_LETTERS = re.compile(r"[_\-\s]")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
-from schemas.adapters.call import Call, Said, call_of, exchange, has_response, objects_in, texts_in, tool_passages
+from schemas.adapters.call import Api, Call, Said, call_of, exchange, has_response, objects_in, texts_in, tool_passages
 from schemas.headers import Headers
 from schemas.payload import JsonObject
 from schemas.skip_reason import SkipReason
@@ -17,7 +17,6 @@ from schemas.traces.messages import last_question, read_messages
 from schemas.traces.step import Document
 from schemas.values import as_identifier, as_object, as_text
 
-_REQUEST = ("contents",)
 _MISSING = "grounding_metadata.grounding_chunks: missing, and no passages beside it"
 _SOURCES = ("retrieved_context", "web", "maps")
 _IDS = ("chunk_id", "uri", "document_name", "place_id", "title")
@@ -35,11 +34,11 @@ class GeminiAdapter:
 
     def matches(self, row: JsonObject, headers: Headers) -> bool:  # noqa: ARG002 - the row alone tells
         """Whether the row is a response, or has one."""
-        return has_response(row, _response)
+        return has_response(row, _API)
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give the exchange, or say why there is none. Raises UnusablePayload (wrong_shape)."""
-        call = call_of(row, _response, _REQUEST)
+        call = call_of(row, _API)
         (message,) = read_messages({"role": "model", "parts": call.response["parts"]})
         if not message.text.strip():
             return (SkipReason.NO_ANSWER,)
@@ -62,7 +61,7 @@ class GeminiAdapter:
 
 def _response(value: JsonValue) -> JsonObject | None:
     """A response with the parts of its first candidate, and what these are grounded in; of a stream, all as one."""
-    chunks = objects_in(value) or ([value] if isinstance(value, dict) else [])
+    chunks = [value] if isinstance(value, dict) and "candidates" in value else objects_in(value)
     candidates = [candidate for chunk in chunks for candidate in objects_in(chunk.get("candidates"))[:1]]
     contents = [content for one in candidates if (content := as_object(one.get("content"))) is not None]
     if not any(isinstance(content.get("parts"), list) for content in contents):
@@ -122,3 +121,6 @@ def _snaked(fields: JsonObject) -> JsonObject:
 
 def _snake(name: str) -> str:
     return _CAMEL.sub("_", name).lower()
+
+
+_API = Api(_response, words=("candidates",), request_names=("contents",))

@@ -11,8 +11,11 @@ from schemas.adapters.adapter import Finding
 from schemas.adapters.fields import FieldNames, rename
 from schemas.adapters.flat import FLAT_NAMES
 from schemas.adapters.llamaindex import without_question
+from schemas.errors import UnusablePayload
 from schemas.headers import Headers
+from schemas.lines import MAX_ROWS
 from schemas.payload import JsonObject
+from schemas.reject_reason import RejectReason
 from schemas.values import as_object, as_text
 
 _NAMES = replace(
@@ -40,7 +43,7 @@ class HaystackAdapter:
         return any(_answers(part) or _replies(part) for part in _components(row))
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
-        """Give one exchange for each component that has answers. Raises UnusablePayload (wrong_shape)."""
+        """Give one exchange for each component that has answers. Raises UnusablePayload: wrong_shape, too_many_rows."""
         if _is_answer(_bare(row)):
             return (_exchange(_bare(row), {}, _NAMES),)
         parts = [part for part in (row, *_components(row)) if _answers(part)]
@@ -48,6 +51,8 @@ class HaystackAdapter:
         documents = _documents(row)
         if documents is not None:
             beside["documents"] = documents
+        if len(parts) > MAX_ROWS:
+            raise UnusablePayload(RejectReason.TOO_MANY_ROWS, f"more than {MAX_ROWS} answers in one message")
         if parts:
             return tuple(_exchange(_answers(part)[0], beside, _NAMES) for part in parts)
         return tuple(_exchange(part, beside, _REPLIES) for part in _components(row) if _replies(part))

@@ -88,7 +88,7 @@ def _steps(row: JsonObject) -> Iterator[tuple[str, Step]]:
     if isinstance(row.get("batch"), list) or _is_event(row):
         events = row["batch"] if isinstance(row.get("batch"), list) else [row]
         for event in events if isinstance(events, list) else ():
-            if isinstance(event, dict) and event.get("type") in {_TRACE_EVENT, *_STEP_EVENTS}:
+            if isinstance(event, dict) and str(event.get("type")) in {_TRACE_EVENT, *_STEP_EVENTS}:
                 yield _of_event(event)
     elif _is_observation(row):
         yield _of_observation(row)

@@ -72,7 +72,7 @@ def _listed(row: JsonObject) -> list[JsonValue] | None:
 def _is_run(row: JsonValue) -> bool:
     if not isinstance(row, dict) or as_identifier(row.get("id")) is None:
         return False
-    if row.get("run_type") in _RUN_TYPES:
+    if str(row.get("run_type")) in _RUN_TYPES:
         return any(name in row for name in _BESIDE)
     return bool(_places(row))
 
@@ -136,7 +136,7 @@ def _ids(run: JsonObject) -> tuple[str, str, str | None]:
 def _kept_here(run: JsonObject, name: str) -> JsonValue:
     """The inputs or outputs. Raises UnusablePayload (wrong_shape) if the service has put them aside."""
     contents = run.get(name)
-    if not contents and run.get(f"{name}{_ELSEWHERE}") and run.get("run_type") in _KINDS:
+    if not contents and run.get(f"{name}{_ELSEWHERE}") and str(run.get("run_type")) in _KINDS:
         raise wrong_shape(f"langsmith.{name}", "kept in another store; export the runs with their contents")
     return contents
 

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from schemas.adapters.adapter import Finding
 from schemas.adapters.call import (
     CITED_ONLY,
+    Api,
     Call,
     Said,
     call_of,
@@ -31,7 +32,6 @@ from schemas.traces.messages import read_messages
 from schemas.traces.step import Document
 from schemas.values import as_object, as_text
 
-_REQUEST = ("messages",)
 _MISSING = "no passages in request or response; log what was retrieved beside them, as contexts"
 _NUMBER = re.compile(r"\[(\d{1,3})\]")
 _SAID = ("content", "reasoning_content", "reasoning")
@@ -50,11 +50,11 @@ class OpenAiChatAdapter:
 
     def matches(self, row: JsonObject, headers: Headers) -> bool:  # noqa: ARG002 - the row alone tells
         """Whether the row is a completion, or has one."""
-        return has_response(row, _response)
+        return has_response(row, _API)
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give the exchange, or say why there is none. Raises UnusablePayload (wrong_shape)."""
-        call = call_of(row, _response, _REQUEST)
+        call = call_of(row, _API)
         logged = _message(call.response)
         own = {name: logged[name] for name in _SAID if name in logged}
         (message,) = read_messages({**own, "role": "assistant"})
@@ -114,3 +114,6 @@ def _page(found: JsonObject) -> Document:
     rest = {name: value for name, value in found.items() if name not in places}
     document = read_document({**rest, "id": found.get("url")})
     return document or Document()
+
+
+_API = Api(_response, words=("choices",), request_names=("messages",))

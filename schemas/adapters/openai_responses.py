@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
 from schemas.adapters.call import (
+    Api,
     Call,
     Said,
     call_of,
@@ -29,7 +30,6 @@ from schemas.traces.messages import last_question, read_messages
 from schemas.traces.step import Document
 from schemas.values import as_object, as_text
 
-_REQUEST = ("input", "instructions", "previous_response_id")
 _MISSING = "no file_search_call with results; send include=['file_search_call.results'], or passages beside it"
 
 
@@ -45,11 +45,11 @@ class OpenAiResponsesAdapter:
 
     def matches(self, row: JsonObject, headers: Headers) -> bool:  # noqa: ARG002 - the row alone tells
         """Whether the row is a response, or has one."""
-        return has_response(row, _response)
+        return has_response(row, _API)
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give the exchange, or say that the model has not answered. Raises UnusablePayload (wrong_shape)."""
-        call = call_of(row, _response, _REQUEST)
+        call = call_of(row, _API)
         answer, marks = _answer(call.response)
         if not answer.strip():
             return (SkipReason.NO_ANSWER,)
@@ -130,3 +130,6 @@ def _thoughts(response: JsonObject) -> str | None:
     steps = [item for item in objects_in(response.get("output")) if item.get("type") == "reasoning"]
     parts = [part for item in steps for name in ("summary", "content") for part in objects_in(item.get(name))]
     return "\n".join(text for part in parts if (text := as_text(part.get("text"))) is not None) or None
+
+
+_API = Api(_response, words=("output",), request_names=("input", "instructions", "previous_response_id"))

@@ -75,7 +75,7 @@ def _held(row: JsonObject) -> list[JsonValue]:
 def _is_span(row: JsonValue) -> bool:
     return (
         isinstance(row, dict)
-        and row.get("type") in _KINDS
+        and str(row.get("type")) in _KINDS
         and {"id", "trace_id", "start_time"} <= row.keys()
         and any(name in row for name in _BESIDE_SPAN)
     )

@@ -17,6 +17,9 @@ from schemas.traces.step import Step
 SYSTEM = "otlp"
 """Whose trace ids these are, whichever convention the attributes follow."""
 
+# A list of one's own, and a page of Phoenix's API.
+_LISTS = ("spans", "data")
+
 
 @dataclass(frozen=True, slots=True)
 class OtlpAdapter:
@@ -47,7 +50,8 @@ def _steps(row: JsonObject) -> Iterator[tuple[str, Step]]:
 
 def _bare_spans(row: JsonObject) -> list[JsonObject]:
     """Spans without a request around them: none unless all are spans."""
-    listed = row.get("spans")
+    lists = (row[name] for name in _LISTS if isinstance(row.get(name), list))
+    listed = next(lists, None)
     rows = listed if isinstance(listed, list) else [row]
     spans = [one for one in rows if isinstance(one, dict) and is_span(one)]
     return spans if len(spans) == len(rows) else []

@@ -89,9 +89,9 @@ def _inflated(value: bytes, bits: int, name: str, max_bytes: int) -> bytes:
                 raise _too_large(len(value), name, max_bytes)
             if not stream.eof:
                 raise _broken(name)
-            # Another member follows, or zeros that fill a block, or nothing.
+            # Another member follows, or zeros that fill a block, or nothing. Behind a bare stream is its checksum.
             ahead = stream.unused_data.lstrip(b"\0")
-            if not ahead:
+            if not ahead or bits == _RAW_BITS:
                 return bytes(whole)
     except zlib.error:
         raise _broken(name) from None

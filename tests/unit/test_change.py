@@ -139,7 +139,7 @@ def test_documents_of_mongodb_that_debezium_writes_as_text_are_read() -> None:
     (found,) = read({"before": None, "after": DOCUMENT, "source": SOURCE, "op": "c"})
     assert isinstance(found, Decoded)
     assert found.interaction.answer == "30 days."
-    assert found.interaction.metadata == {"_id": "65a1"}
+    assert found.interaction.interaction_id == "65a1"
     (broken,) = read({"before": None, "after": DOCUMENT[:-1], "source": SOURCE, "op": "c"})
     assert isinstance(broken, Rejected)
     assert broken.reason is RejectReason.INVALID_JSON

@@ -95,7 +95,7 @@ def test_an_object_over_several_lines_is_one() -> None:
 
 
 def test_a_bad_row_takes_no_other_along() -> None:
-    rows = (row(1), 5, {"answer": 7}, None, [row(1)], {"before": row(1), "after": None, "op": "d"}, row(2))
+    rows = (row(1), 5, {**row(3), "answer": 7}, None, [row(1)], {"before": row(1), "after": None, "op": "d"}, row(2))
     assert names(read(array(*rows), has_key=True).results) == [
         "r1",
         "not_an_object: row 2: the value is a number",
@@ -124,10 +124,10 @@ def test_the_rows_of_an_event_are_told_apart() -> None:
 
 
 def test_a_message_without_rows_has_an_outcome() -> None:
-    assert names(read(b"[]").results) == ["empty_value: an empty array"]
+    assert names(read(b"[]").results) == ["empty_value: an array or a file without rows"]
     assert names(read(b"[]", [("content-type", b"application/cloudevents-batch+json")]).results)
     assert names(read(array({**EVENT, "id": "e", "data": []}, row(2))).results) == [
-        "empty_value: row 1: an empty array",
+        "empty_value: row 1: an array or a file without rows",
         "r2",
     ]
 
@@ -217,7 +217,11 @@ def test_a_format_that_is_set_reads_alone() -> None:
         assert isinstance(found, Decoded)
         assert found.adapter == ("native" if name == AUTO else name)
     (refused,) = read(json.dumps(row(1)).encode(), format_name="native").results
-    assert refused == Rejected(RejectReason.WRONG_SHAPE, "native: not of this format, which is the one that is set")
+    rule = "native: not of this format, which is the one that is set"
+    assert refused == Rejected(RejectReason.WRONG_SHAPE, f"{rule}; it looks like flat")
+    (refused,) = read(b'{"answer": "Yes."}', format_name="native").results
+    assert isinstance(refused, Rejected)
+    assert refused.detail.startswith(f"{rule}; passages: missing")
     (refused,) = read(json.dumps({**native, "answer": 5}).encode(), format_name="native").results
     assert refused == Rejected(RejectReason.WRONG_SHAPE, "native: answer: must be a string")
 

@@ -191,7 +191,8 @@ def _fields(row: JsonObject, name: str) -> JsonObject:
     if isinstance(inner, dict):
         return inner
     fields: JsonObject = {key.removeprefix(f"{name}."): value for key, value in row.items()}
-    return {**fields, _METADATA: _metadata(fields)}
+    own = {key: value for key, value in fields.items() if not key.startswith(f"{_METADATA}.")}
+    return {**own, _METADATA: _metadata(fields)}
 
 
 def _metadata(fields: JsonObject) -> JsonObject:

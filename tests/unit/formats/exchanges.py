@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
-import orjson
 from pydantic import JsonValue
 
 from schemas.decoding import Decoded, Rejected, Skipped, decode_payload
@@ -18,7 +18,7 @@ Facts = tuple[str, str, list[tuple[str, str, float | None]]]
 
 def results_of(row: JsonValue) -> tuple[Decoded | Rejected | Skipped, ...]:
     """What becomes of a message that holds the row."""
-    value = orjson.dumps(row)
+    value = json.dumps(row).encode()
     return decode_payload(value, (), max_bytes=1_000_000, default_app="default", received_at=RECEIVED_AT).results
 
 

@@ -146,5 +146,16 @@ def test_a_list_of_what_was_retrieved_is_the_passages_of_the_row(
     assert refusal({"request": {}, "response": {own: logged}}).startswith("answer: missing")
 
 
+@pytest.mark.parametrize("place", ["retrieval", "retrievalResults", "documents"])
+def test_what_was_retrieved_is_the_evidence_of_any_models_answer(place: str) -> None:
+    message = {"role": "assistant", "content": ANSWER}
+    completion = {"id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": message}]}
+    logged = {"retrievalResults": RESULTS} if place == "retrieval" else RESULTS
+    row = {"question": QUESTION, "response": completion, place: logged}
+    found = exchange(row)
+    assert (found.question, found.answer, adapter_of(row)) == (QUESTION, ANSWER, "openai_chat")
+    assert passages(found) == [("kb-1", HOURS, 0.8), ("https://b.example", PRICES, 0.4)]
+
+
 def test_an_empty_list_of_what_was_retrieved_is_no_passages() -> None:
     assert exchange({"question": QUESTION, "answer": ANSWER, "retrievalResults": []}).passages == ()
