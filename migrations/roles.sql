@@ -64,6 +64,8 @@ GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_p
 GRANT INSERT ON chunk_attributions TO gasp_worker;
 GRANT SELECT, INSERT, DELETE ON ledger, offset_gaps TO gasp_worker;
 GRANT SELECT, INSERT ON ledger_items TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE ON traces TO gasp_worker;
+GRANT SELECT, INSERT ON trace_pieces TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE ON partition_offsets, review_paces, outbox, second_opinions, result_exports TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (state, closed_at, closed_because) ON review_tasks TO gasp_worker;
 GRANT SELECT, INSERT ON review_sentences TO gasp_worker;

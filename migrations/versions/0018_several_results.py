@@ -1,6 +1,6 @@
-"""Records that hold several exchanges, and parts of a trace: a row for each result, and the outcome ``collected``.
+"""Messages that hold several exchanges, and exchanges that lie in several messages: traces, and the pieces of them.
 
-Workers of release 0.1.0 know neither; they book one result a record, and leave ``results`` empty.
+Workers of release 0.1.0 know neither; they book one result a record, leave the new columns empty, and collect nothing.
 """
 
 from __future__ import annotations
@@ -62,9 +62,88 @@ _INDEXES = (
         WHERE outcome = 'dead_lettered'""",
 )
 
+# A queue as the others: what waits is due at ``run_after``, what runs is leased, what is done is closed.
+_TRACES = """
+CREATE TABLE IF NOT EXISTS traces (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    system text NOT NULL,
+    trace_id text NOT NULL,
+    app text,
+    first_at timestamptz NOT NULL DEFAULT now(),
+    last_at timestamptz NOT NULL DEFAULT now(),
+    last_broker_time timestamptz,
+    pieces integer NOT NULL DEFAULT 0,
+    steps integer NOT NULL DEFAULT 0,
+    bytes bigint NOT NULL DEFAULT 0,
+    version integer NOT NULL DEFAULT 0,
+    has_root boolean NOT NULL DEFAULT false,
+    is_incomplete boolean NOT NULL DEFAULT false,
+    late_pieces integer NOT NULL DEFAULT 0,
+    closings integer NOT NULL DEFAULT 0,
+    closed_by text,
+    outcome text,
+    reason text,
+    detail text,
+    interaction_pks bigint[] NOT NULL DEFAULT '{}',
+    emptied_at timestamptz,
+    state text NOT NULL DEFAULT 'waiting',
+    run_after timestamptz NOT NULL DEFAULT now(),
+    attempts integer NOT NULL DEFAULT 0,
+    lease_owner text,
+    leased_until timestamptz,
+    last_error text,
+    finished_at timestamptz,
+    CONSTRAINT pk_traces PRIMARY KEY (id),
+    CONSTRAINT uq_traces_system_trace_id UNIQUE (system, trace_id),
+    CONSTRAINT ck_traces_state CHECK (state IN ('waiting', 'running', 'done')),
+    CONSTRAINT ck_traces_lease CHECK ((state = 'running') = (leased_until IS NOT NULL)),
+    CONSTRAINT ck_traces_done CHECK ((state = 'done') = (finished_at IS NOT NULL)),
+    CONSTRAINT ck_traces_closed CHECK (state <> 'done' OR (closed_by IS NOT NULL AND outcome IS NOT NULL)),
+    CONSTRAINT ck_traces_closed_by CHECK (closed_by IN ('complete', 'time_out', 'too_many_open', 'too_large')),
+    CONSTRAINT ck_traces_outcome CHECK (outcome IN ('scored', 'skipped', 'dead_lettered')),
+    CONSTRAINT ck_traces_reason CHECK (outcome IS NULL OR (reason IS NULL) = (outcome = 'scored')),
+    CONSTRAINT ck_traces_counts
+        CHECK (least(pieces, steps, bytes, version, late_pieces, closings, attempts) >= 0)
+)
+"""
+
+_TRACE_PIECES = """
+CREATE TABLE IF NOT EXISTS trace_pieces (
+    trace_pk bigint NOT NULL,
+    topic text NOT NULL,
+    partition integer NOT NULL,
+    incarnation integer NOT NULL,
+    record_offset bigint NOT NULL,
+    adapter text NOT NULL,
+    steps text NOT NULL,
+    digest bytea NOT NULL,
+    broker_time timestamptz,
+    value_bytes integer NOT NULL,
+    key bytea,
+    headers jsonb,
+    CONSTRAINT pk_trace_pieces PRIMARY KEY (trace_pk, topic, partition, incarnation, record_offset),
+    CONSTRAINT fk_trace_pieces_trace_pk_traces FOREIGN KEY (trace_pk) REFERENCES traces ON DELETE CASCADE
+)
+"""
+
+_TRACE_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS ix_traces_claim ON traces (run_after, id) WHERE state = 'waiting'",
+    "CREATE INDEX IF NOT EXISTS ix_traces_running ON traces (leased_until) WHERE state = 'running'",
+    "CREATE INDEX IF NOT EXISTS ix_traces_open ON traces (app, first_at) WHERE state <> 'done'",
+    "CREATE INDEX IF NOT EXISTS ix_traces_closed ON traces (app, finished_at) WHERE state = 'done'",
+    "CREATE INDEX IF NOT EXISTS ix_traces_kept ON traces (finished_at) WHERE state = 'done' AND emptied_at IS NULL",
+)
+
+_COLUMNS = (
+    "ALTER TABLE interactions ADD COLUMN IF NOT EXISTS sources jsonb, ADD COLUMN IF NOT EXISTS trace jsonb",
+    "ALTER TABLE partition_offsets ADD COLUMN IF NOT EXISTS end_asked_at timestamptz",
+)
+
 _TAKEN_BACK = """
 DROP VIEW v_dead_letters;
-DROP TABLE ledger_items;
+DROP TABLE ledger_items, trace_pieces, traces;
+ALTER TABLE interactions DROP COLUMN sources, DROP COLUMN trace;
+ALTER TABLE partition_offsets DROP COLUMN end_asked_at;
 DELETE FROM ledger WHERE outcome = 'collected';
 ALTER TABLE ledger
     DROP COLUMN results,
@@ -78,7 +157,9 @@ ALTER TABLE ledger
 def upgrade() -> None:
     # Each on its own, and each may be done again: no two tables or views are locked at once.
     with op.get_context().autocommit_block():
-        for statement in (_LEDGER, *_VALIDATED, _LEDGER_ITEMS, *_INDEXES):
+        for statement in (_LEDGER, *_VALIDATED, _LEDGER_ITEMS, *_INDEXES, _TRACES, _TRACE_PIECES, *_TRACE_INDEXES):
+            op.execute(statement)
+        for statement in _COLUMNS:
             op.execute(statement)
         apply_definitions(op.get_bind(), applied_definitions(revision))
 

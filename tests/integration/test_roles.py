@@ -32,6 +32,8 @@ from tests.integration.store_examples import (
     scores_of,
     selected,
 )
+from tests.integration.trace_examples import collected
+from tests.unit.traces.steps import rag
 from worker.embedded.databases import create_database, drop_database, psql_command
 from worker.embedded.programs import run
 from worker.jobs.retention import Remover
@@ -217,11 +219,13 @@ def consume(store: Store) -> int:
         replace(scored(1, "id-1", GAPS, threshold), exports=("otlp",)),
         dead_letter(2),
         dead_letter(2, item=2),
+        collected(3, "t-1", *rag()),
     ]
-    assert store.settlements.settle(scorer_id, batch, [advance(0, 3)]).fenced == ()
+    assert store.settlements.settle(scorer_id, batch, [advance(0, 4)]).fenced == ()
     assert len(store.interactions.known(scorer_id, [_key(batch[0])])) == 1
-    store.settlements.settle(scorer_id, [scored(3, "id-0", GAPS, threshold, edition="Once more. ")], [advance(3, 4)])
-    store.settlements.settle(scorer_id, [scored(4, "id-0", GAPS, threshold)], [advance(4, 5)])
+    store.settlements.settle(scorer_id, [scored(4, "id-0", GAPS, threshold, edition="Once more. ")], [advance(4, 5)])
+    store.settlements.settle(scorer_id, [scored(5, "id-0", GAPS, threshold)], [advance(5, 6)])
+    store.settlements.settle(scorer_id, [collected(6, "t-1", *rag())], [advance(6, 7)])
     passed = store.offsets.claim(claim(owner="worker-2", generation=4, beginning=9))
     assert passed is not None
     assert passed.lost is not None
@@ -306,7 +310,7 @@ def keep_up(store: Store, owner: str) -> None:
     age(owner)
     assert store.retention.overdue().weekly_tables > 0
     removed = Remover.of(store).remove(threading.Event()).removed
-    assert (removed.interactions, removed.ledger_rows, removed.lost_offsets) == (3, 5, 1)
+    assert (removed.interactions, removed.ledger_rows, removed.lost_offsets) == (3, 7, 1)
     assert removed.weekly_tables > 0
     assert store.offsets.statuses()[0].next_offset == 9
     assert store.ledger.counts() == {}

@@ -596,7 +596,7 @@ def test_a_conflict_is_tried_again_and_then_succeeds(store: Store, monkeypatch: 
             store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold, partition=1)], [advance(0, 1, 1)])
         return found
 
-    monkeypatch.setattr("worker.store.settlements.stored_revisions", overtaken)
+    monkeypatch.setattr("worker.store.answers.stored_revisions", overtaken)
     done = store.settlements.settle(scorer_id, [scored(0, "a", [0.9], threshold)], [advance(0, 1)])
     assert done.counts == {(Outcome.SKIPPED, "duplicate"): 1}
     assert len(calls) == 3

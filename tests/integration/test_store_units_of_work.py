@@ -183,6 +183,7 @@ READS = {
     "interactions.known",
     "labels.unknown_sentences",
     "ledger.counts",
+    "ledger.records",
     "offsets.partitions",
     "offsets.positions",
     "offsets.statuses",

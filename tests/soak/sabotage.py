@@ -11,6 +11,7 @@ from sqlalchemy import Connection, update
 from worker.broker.source import RecordSource
 from worker.ingest.dead_letters import DeadLetters
 from worker.jobs.schedule import utc_now
+from worker.rules.pieces import TracePolicy
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement
 from worker.store import offsets
 from worker.store import settlements as settling
@@ -55,11 +56,15 @@ def _commit_offsets_first() -> None:
     original = Settlements.settle
 
     def settle(
-        self: Settlements, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]
+        self: Settlements,
+        scorer_id: int,
+        settlements: Sequence[Settlement],
+        advances: Sequence[Advance],
+        traces: TracePolicy = TracePolicy(),  # noqa: B008 - frozen
     ) -> Settled:
         fenced = self.database.write(lambda connection: offsets.advance_all(connection, advances, {}))
         kept = [one for one in settlements if (one.record.topic, one.record.partition) not in fenced]
-        settled = original(self, scorer_id, kept, advances)
+        settled = original(self, scorer_id, kept, advances, traces)
         return Settled(settled.counts, tuple(sorted(fenced)))
 
     settling.advance_all = lambda *_: set()  # type: ignore[attr-defined]  # the name under which it is called
@@ -70,10 +75,14 @@ def _swallow_poison() -> None:
     original = Settlements.settle
 
     def settle(
-        self: Settlements, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]
+        self: Settlements,
+        scorer_id: int,
+        settlements: Sequence[Settlement],
+        advances: Sequence[Advance],
+        traces: TracePolicy = TracePolicy(),  # noqa: B008 - frozen
     ) -> Settled:
         kept = [one for one in settlements if one.outcome is not Outcome.DEAD_LETTERED]
-        return original(self, scorer_id, kept, advances)
+        return original(self, scorer_id, kept, advances, traces)
 
     def send(self: DeadLetters, settlements: Sequence[Settlement]) -> None:
         """Send nothing."""

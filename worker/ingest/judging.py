@@ -19,6 +19,7 @@ from worker.ingest.pace import PART_S, Pace
 from worker.ingest.scoring import Scoring, Unscorable
 from worker.rules.chooser import Chooser
 from worker.rules.exports import destinations
+from worker.rules.pieces import TracePiece
 from worker.rules.records import Record
 from worker.rules.settlement import Outcome, Settlement
 from worker.rules.verdict import Threshold, Verdict, judge, threshold_for
@@ -43,10 +44,14 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found at the place of a record: the results of a message, or of a trace whose root lies there."""
+    """What was found at the place of a record: the results of a message, or of a trace whose root lies there.
+
+    ``pieces`` are what a message says of traces.
+    """
 
     record: Record
     results: tuple[Result, ...]
+    pieces: tuple[TracePiece, ...] = ()
 
     @property
     def interactions(self) -> list[Interaction]:

@@ -5,16 +5,18 @@ Kafka's position is not its concern.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 
-from schemas.decoding import Reading, Rejected, Result
+from schemas.decoding import Reading, Rejected
 from schemas.reject_reason import RejectReason
 from worker.ingest.booking import Booking
 from worker.ingest.dead_letters import DeadLetters
 from worker.ingest.decode import decode
 from worker.ingest.judging import MAX_ATTEMPTS, Found, Judging
 from worker.ingest.steps import Steps
+from worker.rules.pieces import TracePolicy, kept_pieces
 from worker.rules.records import Record
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement, merge
 from worker.runtime.metrics import Metrics, Stage
@@ -23,7 +25,7 @@ from worker.store.settlements import Settlements
 
 
 class Ingest:
-    """Settles batches."""
+    """Settles batches. What is collected of traces is due as ``traces`` says."""
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class Ingest:
         default_app: str,
         retry: RetryPolicy,
         metrics: Metrics,
+        traces: TracePolicy = TracePolicy(),  # noqa: B008 - frozen
     ) -> None:
         self._judging = judging
         self._settlements = settlements
@@ -43,7 +46,7 @@ class Ingest:
         self._retry = retry
         self._metrics = metrics
         self._booking = Booking(
-            write=lambda batch, advances: settlements.settle(judging.scorer_id, batch, advances),
+            write=lambda batch, advances: settlements.settle(judging.scorer_id, batch, advances, traces),
             dead=_dead,
             dead_letters=dead_letters,
             retry=retry,
@@ -60,7 +63,7 @@ class Ingest:
             return self._booking.book([], advances)
         attempt = self._retry.call(lambda: self._settlements.begin(advances), name="begin")
         with self._metrics.stage(Stage.DECODE):
-            items = [Found(record, self._results(record)) for record in records]
+            items = [self._found(record) for record in records]
         steps, fenced = Steps(advances), set[int]()
         done: list[Settled] = []
         while items := [item for item in items if item.record.partition not in fenced]:
@@ -75,17 +78,18 @@ class Ingest:
         return merge(done)
 
     def _settle_part(self, items: Sequence[Found], advances: Sequence[Advance], *, gives_up: bool) -> Settled:
-        return self._booking.book(self._judging.settlements(items, gives_up=gives_up), advances)
+        settlements = self._judging.settlements(items, gives_up=gives_up)
+        return self._booking.book(list(_with_pieces(items, settlements)), advances)
 
     def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
         """Dead-letter records whose bytes cannot be had, by reference."""
         return self._booking.bury(records, advance)
 
-    def _results(self, record: Record) -> tuple[Result, ...]:
+    def _found(self, record: Record) -> Found:
         reading = self._decode(record)
-        if reading.pieces:
-            return (*reading.results, Rejected(RejectReason.WRONG_SHAPE, "the steps of a trace are not collected yet"))
-        return reading.results
+        pieces, unusable = kept_pieces(reading.pieces)
+        refused = (Rejected(one.reason, one.detail) for one in unusable)
+        return Found(record, (*reading.results, *refused), tuple(pieces))
 
     def _decode(self, record: Record) -> Reading:
         return decode(
@@ -94,6 +98,15 @@ class Ingest:
             default_app=self._default_app,
             received_at=datetime.now(UTC),
         )
+
+
+def _with_pieces(found: Sequence[Found], settlements: Sequence[Settlement]) -> Iterator[Settlement]:
+    """The settlements of what was found, where that has pieces followed by one for all of these."""
+    left = iter(settlements)
+    for one in found:
+        yield from islice(left, len(one.results))
+        if one.pieces:
+            yield Settlement(one.record, Outcome.COLLECTED, item=len(one.results) + 1, pieces=one.pieces)
 
 
 def _dead(record: Record, reason: RejectReason, detail: str | None) -> Settlement:

@@ -12,8 +12,20 @@ from typing import TypeVar
 from gasp_core.grounding import AnswerGrounding
 from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.decoding import Decoded
+from schemas.traces.piece import TraceKey
+from worker.rules.pieces import ClosedBy, TracePiece
 from worker.rules.records import Record
 from worker.rules.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where messages lie: ``offsets`` of a partition, in order."""
+
+    topic: str
+    partition: int
+    incarnation: int
+    offsets: tuple[int, ...]
 
 
 class Outcome(StrEnum):
@@ -30,6 +42,20 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The trace that an exchange was made of: its primary key, and its system and id; ``sources`` are all its pieces.
+
+    ``version`` grows with what is known of the trace, and ``closed_by`` says why no more was waited for.
+    """
+
+    trace_pk: int
+    version: int
+    trace: TraceKey
+    closed_by: ClosedBy
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Settlement:
     """One result of a record with its outcome: most records have one, and some hold many exchanges.
 
@@ -38,6 +64,7 @@ class Settlement:
     a deletion. ``grounding`` and ``verdict`` are None for these and for a duplicate; a skipped answer (no passages, a
     refusal) has both, so that its sentences are listed with their reason. The grounding is that of the answer without
     its marks. If the verdict has a selection, the review task is sent on the ``channels``: kafka, webhook.
+    What was collected has ``pieces`` of traces; an exchange that was made of such has its ``origin``.
     """
 
     record: Record
@@ -50,6 +77,8 @@ class Settlement:
     channels: tuple[str, ...] = ()
     exports: tuple[str, ...] = ()
     item: int = 1
+    pieces: tuple[TracePiece, ...] = ()
+    origin: Origin | None = None
 
 
 S = TypeVar("S", bound=Settlement)

@@ -30,6 +30,7 @@ from gasp_core.grounding import Exchange, Passage
 from gasp_core.text.evidence import passage_skip
 from gasp_core.text.marks import without_marks
 from worker.rules.records import Record
+from worker.rules.settlement import Origin
 from worker.store.bulk import Values, arrays, insert_from_arrays, insert_rows, parts, unrolled
 from worker.store.deliveries import Delivery, first_received_at
 from worker.store.repository import Repository, reads
@@ -55,6 +56,8 @@ _INTERACTION_COLUMNS = (
     "source_offset",
     "newest_delivery",
     "answer_marks",
+    "sources",
+    "trace",
 )
 _CONTENT_KEY = ("app", "interaction_id", "content_hash")
 _DELIVERY_COLUMNS = ("received_at", "source_topic", "source_partition", "source_offset", "newest_delivery")
@@ -238,13 +241,29 @@ def _interaction_values(key: ContentKey, new: NewRevision) -> Values:
         record.offset,
         None if _is_that_of_the_row(new.delivery, record) else new.delivery.as_row(),
         [{"start": start, "end": end} for start, end in logged.marks] or None,
+        *_origin_values(new.origin),
     )
+
+
+def _origin_values(origin: Origin | None) -> Values:
+    if origin is None:
+        return (None, None)
+    sources = [
+        {
+            "topic": source.topic,
+            "partition": source.partition,
+            "incarnation": source.incarnation,
+            "offsets": list(source.offsets),
+        }
+        for source in origin.sources
+    ]
+    return (sources, {"system": origin.trace.system, "id": origin.trace.id, "closed_by": origin.closed_by.value})
 
 
 def _is_that_of_the_row(delivery: Delivery, record: Record) -> bool:
     """Whether the other columns say the same."""
     place = (delivery.topic, delivery.partition, delivery.incarnation, delivery.offset, delivery.item)
-    return place == (record.topic, record.partition, 0, record.offset, 1)
+    return delivery.trace_pk is None and place == (record.topic, record.partition, 0, record.offset, 1)
 
 
 def _passage_values(interaction_pk: int, new: NewRevision) -> list[Values]:

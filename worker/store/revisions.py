@@ -10,7 +10,7 @@ from gasp_core.grounding import AnswerGrounding
 from gasp_core.text.marks import as_shown
 from schemas.decoding import Decoded
 from worker.rules.records import Record
-from worker.rules.settlement import Settlement
+from worker.rules.settlement import Origin, Settlement
 from worker.rules.verdict import Verdict
 from worker.store.deliveries import Delivery, delivery_of, first_received_at
 
@@ -61,7 +61,7 @@ class StoredRevision:
 class NewRevision:
     """Everything a revision is inserted from: its number, whether it will be the current one, and what was logged.
 
-    ``delivery`` is the newest of its content in the batch.
+    ``delivery`` is the newest of its content in the batch, ``origin`` the trace that it was made of, if it was.
     """
 
     revision: int
@@ -69,6 +69,7 @@ class NewRevision:
     record: Record
     decoded: Decoded
     delivery: Delivery
+    origin: Origin | None = None
 
     @property
     def logged_at(self) -> datetime | None:
@@ -103,8 +104,7 @@ def keyed(settlement: Settlement, incarnation: int = 0, now: datetime | None = N
         return Keyed(settlement, None)
     interaction = decoded.interaction
     key = (interaction.app, interaction.interaction_id, bytes.fromhex(interaction.content_hash))
-    came = delivery_of(settlement.record, decoded, incarnation, now or datetime.now(UTC), settlement.item)
-    return Keyed(settlement, key, came)
+    return Keyed(settlement, key, delivery_of(settlement, decoded, incarnation, now or datetime.now(UTC)))
 
 
 def plan_revisions(batch: Sequence[Keyed], stored: Mapping[ContentKey, StoredRevision]) -> RevisionPlan:
@@ -114,7 +114,7 @@ def plan_revisions(batch: Sequence[Keyed], stored: Mapping[ContentKey, StoredRev
     whether it was stored before or not: what comes late is an old revision from the beginning.
     """
     judged: dict[ContentKey, Judged] = {}
-    new: dict[ContentKey, tuple[Record, Decoded]] = {}
+    new: dict[ContentKey, tuple[Settlement, Decoded]] = {}
     duplicates = set()
     for position, item in enumerate(batch):
         settlement = item.settlement
@@ -126,7 +126,7 @@ def plan_revisions(batch: Sequence[Keyed], stored: Mapping[ContentKey, StoredRev
         grounding = as_shown(settlement.grounding, settlement.decoded.interaction.marks)
         judged[item.key] = Judged(grounding, settlement.verdict, settlement.channels, settlement.exports)
         if item.key not in stored:
-            new[item.key] = (settlement.record, settlement.decoded)
+            new[item.key] = (settlement, settlement.decoded)
     newest = _newest(batch, stored, new)
     added = _numbered(batch, new, stored, newest)
     current = {
@@ -157,7 +157,7 @@ def _newest(
 
 def _numbered(
     batch: Sequence[Keyed],
-    new: Mapping[ContentKey, tuple[Record, Decoded]],
+    new: Mapping[ContentKey, tuple[Settlement, Decoded]],
     stored: Mapping[ContentKey, StoredRevision],
     newest: Mapping[tuple[str, str], tuple[ContentKey, Delivery]],
 ) -> dict[ContentKey, NewRevision]:
@@ -166,9 +166,11 @@ def _numbered(
         last[key[:2]] = max(old.revision, last.get(key[:2], 0))
     came = {item.key: item.delivery for item in reversed(batch) if item.key in new and item.delivery is not None}
     added = {}
-    for key, (record, decoded) in new.items():
+    for key, (settlement, decoded) in new.items():
         last[key[:2]] = last.get(key[:2], 0) + 1
         current, delivery = newest[key[:2]]
         is_current = current == key
-        added[key] = NewRevision(last[key[:2]], is_current, record, decoded, delivery if is_current else came[key])
+        newest_delivery = delivery if is_current else came[key]
+        record, origin = settlement.record, settlement.origin
+        added[key] = NewRevision(last[key[:2]], is_current, record, decoded, newest_delivery, origin)
     return added

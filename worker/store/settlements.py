@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
+from worker.rules.pieces import TracePolicy
 from worker.rules.settlement import Advance, Settled, Settlement
-from worker.store.interactions import stored_revisions, write_revisions
+from worker.store.answers import write_answers
 from worker.store.ledger import Entry, write_ledger
 from worker.store.offsets import PartitionKey, advance_all, count_attempt
-from worker.store.replacement import replace_verdicts
 from worker.store.repository import Repository, writes
-from worker.store.review_tasks import AskedAnswer, write_tasks
-from worker.store.revisions import ContentKey, RevisionPlan, StoredRevision, keyed, plan_revisions
-from worker.store.verdicts import write_verdicts
+from worker.store.revisions import keyed
+from worker.store.trace_pieces import collect
 
 
 class Settlements(Repository):
     """Batches of interactions, booked."""
 
-    def settle(self, scorer_id: int, settlements: Sequence[Settlement], advances: Sequence[Advance]) -> Settled:
+    def settle(
+        self,
+        scorer_id: int,
+        settlements: Sequence[Settlement],
+        advances: Sequence[Advance],
+        traces: TracePolicy = TracePolicy(),  # noqa: B008 - frozen
+    ) -> Settled:
         """Book a batch in one transaction, with a review task for each new verdict that has a selection.
+
+        Pieces of traces are kept, which are then due as ``traces`` says.
 
         The settlements of a partition that does not stand at its advance's ``expected`` are left out, and the
         partition is named in ``fenced``. Content that has its verdict already is booked as a duplicate. A record that
@@ -30,7 +37,7 @@ class Settlements(Repository):
         settlement whose partition does not advance beyond it, a grounding without a verdict.
         """
         check_batch(settlements, advances)
-        return self._book(scorer_id, settlements, advances)
+        return self._book(scorer_id, settlements, advances, traces)
 
     @writes
     def begin(self, connection: Connection, advances: Sequence[Advance]) -> int:
@@ -42,7 +49,12 @@ class Settlements(Repository):
 
     @writes
     def _book(
-        self, connection: Connection, scorer_id: int, batch: Sequence[Settlement], advances: Sequence[Advance]
+        self,
+        connection: Connection,
+        scorer_id: int,
+        batch: Sequence[Settlement],
+        advances: Sequence[Advance],
+        traces: TracePolicy,
     ) -> Settled:
         """Book what belongs to partitions that are still ours; say what was booked and which partitions were not.
 
@@ -51,25 +63,18 @@ class Settlements(Repository):
         """
         fenced = advance_all(connection, advances, _broker_times(batch))
         incarnations = {(advance.topic, advance.partition): advance.incarnation for advance in advances}
-        now = _now(connection, batch)
-        kept = [
-            keyed(settlement, incarnations[_partition(settlement)], now)
-            for settlement in batch
-            if _partition(settlement) not in fenced
-        ]
-        stored = stored_revisions(connection, scorer_id, [item.key for item in kept if item.key is not None])
-        plan = plan_revisions(kept, stored)
-        keys = {key: revision.pk for key, revision in stored.items()} | write_revisions(connection, plan)
-        write_verdicts(connection, scorer_id, {keys[key]: judged for key, judged in plan.judged.items()})
-        replace_verdicts(connection, scorer_id, [keys[key] for key in plan.judged if key in stored])
-        if asked := _asked(plan, stored, keys):
-            write_tasks(connection, scorer_id, asked)
+        ours = [settlement for settlement in batch if _partition(settlement) not in fenced]
+        now = _now(connection, ours)
+        # Traces before interactions, as at the closing of a trace.
+        collected = collect(connection, [(one, incarnations[_partition(one)]) for one in ours], traces)
+        kept = [keyed(settlement, incarnations[_partition(settlement)], now) for settlement in collected]
+        answers = write_answers(connection, scorer_id, kept)
         entries = [
             Entry(
                 item.settlement,
                 incarnations[_partition(item.settlement)],
-                None if item.key is None else keys.get(item.key),
-                position in plan.duplicates,
+                answers.pk(item),
+                position in answers.duplicates,
             )
             for position, item in enumerate(kept)
         ]
@@ -88,18 +93,6 @@ def check_batch(settlements: Sequence[Settlement], advances: Sequence[Advance]) 
             raise ValueError(f"{record.topic}/{record.partition} does not advance beyond offset {record.offset}")
         if (settlement.grounding is None) != (settlement.verdict is None):
             raise ValueError("a grounding and its verdict are stored together")
-
-
-def _asked(
-    plan: RevisionPlan, stored: Mapping[ContentKey, StoredRevision], keys: Mapping[ContentKey, int]
-) -> list[AskedAnswer]:
-    """The new verdicts that have a selection."""
-    return [
-        AskedAnswer(keys[key], key, revision.logged_at, revision.revision, judged, selection)
-        for key, judged in plan.judged.items()
-        if (selection := judged.verdict.selection) is not None
-        for revision in (plan.added.get(key) or stored[key],)
-    ]
 
 
 def _partition(settlement: Settlement) -> PartitionKey:

@@ -49,6 +49,9 @@ interactions = Table(
     Column("newest_delivery", JSONB(none_as_null=True)),
     # Spans of the answer that are no part of what it says, as the contract has them; NULL if there are none.
     Column("answer_marks", JSONB(none_as_null=True)),
+    # Of an exchange that was put together from several messages: where these lie, and the trace that they were.
+    Column("sources", JSONB(none_as_null=True)),
+    Column("trace", JSONB(none_as_null=True)),
     UniqueConstraint("app", "interaction_id", "content_hash", name="uq_interactions_content"),
     UniqueConstraint("app", "interaction_id", "revision", name="uq_interactions_revision"),
     UniqueConstraint("id", "stored_at", name="uq_interactions_id_stored_at"),

@@ -81,6 +81,7 @@ partition_offsets = Table(
     Column("batch_attempts", Integer, nullable=False, server_default="0"),
     Column("offset_attempts", Integer, nullable=False, server_default="0"),
     Column("consumer_group", Text),
+    Column("end_asked_at", TIME),
     PrimaryKeyConstraint("topic", "partition"),
 )
 
