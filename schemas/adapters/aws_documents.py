@@ -88,7 +88,7 @@ def _kendra_document(item: JsonObject) -> Document:
 
 def _is_kendra(item: JsonObject) -> bool:
     has_text = isinstance(item.get("Content"), str) or isinstance(item.get("DocumentExcerpt"), dict)
-    return has_text and any(name in item for name in ("DocumentId", "DocumentURI", "Id"))
+    return has_text and any(name in item for name in ("DocumentId", "DocumentURI", "DocumentTitle", "ScoreAttributes"))
 
 
 def _is_bedrock(item: JsonObject) -> bool:

@@ -12,8 +12,9 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from schemas.adapters.aws_documents import BEDROCK, KENDRA, documents_in
-from schemas.adapters.fields import respelled, take_passages, wrong_shape
+from schemas.adapters.fields import take_passages, wrong_shape
 from schemas.adapters.flat import FLAT_NAMES
+from schemas.adapters.spelling import respelled
 from schemas.interaction import MAX_ID_CHARS, MAX_PASSAGES
 from schemas.payload import JsonObject
 from schemas.thoughts import THOUGHTS

@@ -10,8 +10,9 @@ from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
 from schemas.adapters.conversation import exchanges_of, holds_answer
-from schemas.adapters.fields import rename, respelled, wrong_shape
+from schemas.adapters.fields import rename, wrong_shape
 from schemas.adapters.flat import FLAT_NAMES
+from schemas.adapters.spelling import respelled
 from schemas.headers import Headers
 from schemas.payload import JsonObject
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 from pydantic import JsonValue
 
@@ -84,25 +82,6 @@ def facts_of(rest: JsonObject, names: FieldNames) -> JsonObject:
     }
 
 
-def respelled(row: JsonObject, names: tuple[str, ...]) -> JsonObject:
-    """Return the row with names that differ from known ones in case, ``_``, ``-`` and spaces alone spelled as those.
-
-    A name that is there as it is known stays the one that counts. A row with very many fields stays as it is.
-    """
-    if len(row) > _MAX_RESPELLED:
-        return row
-    known = _spellings(names)
-    taken = set(row)
-    result: JsonObject = {}
-    for name, value in row.items():
-        spelled = known.get(name) or known.get(_letters(name), name)
-        if spelled != name and spelled in taken:
-            spelled = name
-        taken.add(spelled)
-        result[spelled] = value
-    return result
-
-
 def take_passages(rest: JsonObject, names: FieldNames) -> JsonValue:
     """Remove the passages from a row and return them in native form, none if all names are absent or null.
 
@@ -129,21 +108,6 @@ def is_empty(value: JsonValue) -> bool:
     if isinstance(value, list):
         return all(one is None or (isinstance(one, str) and not one.strip()) for one in value)
     return value is None or value == {} or (isinstance(value, str) and not value.strip())
-
-
-_MAX_NAME_CHARS = 64
-_MAX_RESPELLED = 1000
-_NOT_LETTERS = re.compile(r"[_\-\s]")
-
-
-@cache
-def _spellings(names: tuple[str, ...]) -> dict[str, str]:
-    """Each name by itself, and by its letters alone; of two with the same letters the first counts."""
-    return {**{_letters(name): name for name in reversed(names)}, **{name: name for name in names}}
-
-
-def _letters(name: str) -> str:
-    return _NOT_LETTERS.sub("", name).lower() if len(name) <= _MAX_NAME_CHARS else name
 
 
 def _take(rest: JsonObject, names: tuple[str, ...], read: Callable[[JsonValue], JsonValue]) -> JsonValue:

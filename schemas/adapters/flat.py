@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
-from schemas.adapters.fields import FieldNames, rename, respelled
+from schemas.adapters.fields import FieldNames, rename
+from schemas.adapters.spelling import respelled
 from schemas.headers import Headers
 from schemas.payload import JsonObject
 from schemas.traces.documents import read_documents
+from schemas.values import as_object
 
 FLAT_NAMES = FieldNames(
     interaction_id=("interaction_id", "id", "request_id", "trace_id", "record_id", "exchange_id", "response_id"),
@@ -33,6 +35,7 @@ FLAT_NAMES = FieldNames(
         *("generated_response", "generation", "final_answer", "prediction", "predicted_answer", "model_answer"),
         *("model_output", "model_response", "llm_answer", "llm_output", "llm_response", "bot_response"),
         *("assistant_response", "answer_text", "response_text", "output_text", "completion", "reply"),
+        *("agent_answer", "agent_response", "ai_response", "chatbot_response"),
     ),
     generator_model=("generator_model", "generator", "model", "model_name", "llm", "llm_model", "model_id"),
     passage_ids=(
@@ -49,6 +52,11 @@ FLAT_NAMES = FieldNames(
 # ones must be sentences, under the others documents that have a text.
 _SENTENCES = ("document", "passage", "knowledge", "evidence", "evidences", "snippets", "nodes")
 _OBJECTS = ("sources", "source", "references")
+# Dify has them in the metadata.
+_IN_METADATA = "retriever_resources"
+_PROMPT = "prompt"
+_MAX_PROMPT_CHARS = 4_000
+_MARK_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,7 @@ class FlatAdapter:
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give the row under our names. Raises UnusablePayload (wrong_shape)."""
-        return (rename(spelled(row), FLAT_NAMES),)
+        return (_asked(rename(spelled(row), FLAT_NAMES)),)
 
 
 def spelled(row: JsonObject) -> JsonObject:
@@ -79,6 +87,10 @@ def spelled(row: JsonObject) -> JsonObject:
         row = _as(row, "messages", FLAT_NAMES.question[0])
     if any(name in row for name in FLAT_NAMES.passages):
         return row
+    metadata = row.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get(_IN_METADATA), list):
+        rest = {name: value for name, value in metadata.items() if name != _IN_METADATA}
+        return {**row, "metadata": rest, _IN_METADATA: metadata[_IN_METADATA]}
     name = next((name for name in (*_SENTENCES, *_OBJECTS) if _is_evidence(row.get(name), name)), None)
     return row if name is None else _as(row, name, FLAT_NAMES.passages[0])
 
@@ -95,3 +107,17 @@ def _is_evidence(logged: JsonValue, name: str) -> bool:
     if name in _OBJECTS:
         return all(isinstance(one, dict) for one in listed)
     return any(len((document.text or "").split()) > 1 or not (document.text or "").isascii() for document in documents)
+
+
+def _asked(native: JsonObject) -> JsonObject:
+    """The exchange with its prompt as the question, if the row has no other, and the prompt holds no passage."""
+    metadata = as_object(native["metadata"]) or {}
+    prompt = metadata.get(_PROMPT)
+    if native["question"] or not isinstance(prompt, str) or len(prompt) > _MAX_PROMPT_CHARS:
+        return native
+    passages = native["passages"] if isinstance(native["passages"], list) else []
+    texts = [str(one["text"]).strip() for one in passages if isinstance(one, dict)]
+    if any(text and text[:_MARK_CHARS] in prompt for text in texts):
+        return native
+    rest = {name: value for name, value in metadata.items() if name != _PROMPT}
+    return {**native, "question": prompt, "metadata": rest}

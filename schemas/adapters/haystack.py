@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 
 from schemas.adapters.adapter import Finding
-from schemas.adapters.fields import FieldNames, rename
+from schemas.adapters.fields import FieldNames, is_empty, rename
 from schemas.adapters.flat import FLAT_NAMES
 from schemas.adapters.llamaindex import without_question
 from schemas.errors import UnusablePayload
@@ -16,7 +16,7 @@ from schemas.headers import Headers
 from schemas.lines import MAX_ROWS
 from schemas.payload import JsonObject
 from schemas.reject_reason import RejectReason
-from schemas.values import as_object, as_text
+from schemas.values import as_object, as_text, merged
 
 _NAMES = replace(
     FLAT_NAMES, question=("query", "question"), passages=("documents", "document"), answer=("data", "answer")
@@ -112,10 +112,9 @@ def _exchange(answer: JsonObject, beside: JsonObject, names: FieldNames) -> Json
     if isinstance(own.get("document"), dict):
         # That which an extracted answer stands in.
         own = {**own, "documents": [own["document"]]}
-    row: JsonObject = {**beside, **{name: value for name, value in own.items() if value is not None}}
+    row: JsonObject = {**beside, **{name: one for name, one in own.items() if name not in beside or not is_empty(one)}}
     about = row.pop("meta", None)
-    first = about[0] if isinstance(about, list) and about else about
-    meta = as_object(first) or {}
-    native = rename({**row, "metadata": meta} if meta else row, names, likeness=_LIKENESS)
+    meta = as_object(about[0] if isinstance(about, list) and about else about) or {}
+    native = rename({**row, "metadata": merged(as_object(row.get("metadata")) or {}, meta)}, names, likeness=_LIKENESS)
     native["generator_model"] = native["generator_model"] or as_text(meta.get("model"))
     return native if native["question"] else without_question(native)

@@ -53,5 +53,9 @@ def _laid_open(row: JsonObject) -> JsonObject | None:
                 del rest[name]
     if not opened:
         return None
+    for name, other in (("inputs", "input"), ("outputs", "output")):
+        # A text beside an object.
+        if isinstance(rest.get(name), str) and other not in rest:
+            rest[other] = rest.pop(name)
     inside = {name: value for inner in opened for name, value in inner.items()}
     return {**inside, **{name: value for name, value in rest.items() if value is not None or name not in inside}}

@@ -27,6 +27,7 @@ class LangGraphAdapter:
 
     def read(self, row: JsonObject) -> Iterable[Finding]:
         """Give an exchange for each answered turn. Raises UnusablePayload (wrong_shape)."""
+        row = spelled(row)
         name = _passages_name(row)
         rest = {key: value for key, value in row.items() if key != name}
         return exchanges_of(rest, "messages", FLAT_NAMES, beside=row[name] if name else None)

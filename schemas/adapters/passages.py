@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from schemas.adapters.spelling import respelled
 from schemas.errors import UnusablePayload
 from schemas.interaction import MAX_ID_CHARS, MAX_PASSAGES
 from schemas.payload import JsonObject
 from schemas.printed import printed_list, printed_object, printed_objects
 from schemas.reject_reason import RejectReason
-from schemas.traces.documents import TEXT_NAMES, documents_of, read_document
+from schemas.traces.documents import ID_NAMES, METADATA_NAMES, SCORE_NAMES, TEXT_NAMES, documents_of, read_document
 from schemas.traces.step import Document
 from schemas.values import as_identifier, as_number, as_parsed, merged
 
 _CONTENT = "page_content"
+_NAMES = (*TEXT_NAMES, *ID_NAMES, *SCORE_NAMES, *METADATA_NAMES)
 # What a print of a document begins with, of which the text cannot be had where it is no whole one.
 _SHORTENED = (
     ("Node ID: ", "a print of a LlamaIndex node, which is shortened"),
     ("<Document: {", "a print of a Haystack document"),
+    ("NodeWithScore(", "a print of a LlamaIndex node"),
+    ("TextNode(", "a print of a LlamaIndex node"),
+    ("ScoredPoint(", "a print of a point of Qdrant"),
+    ("Document(id=", "a print of a document, not whole"),
+    ("Document(content=", "a print of a document"),
+    (f"Document({_CONTENT}=", "a print of a LangChain document, not whole"),
+    ("Document(metadata={", "a print of a LangChain document, not whole"),
     (f"{_CONTENT}='", "a print of a LangChain document, not whole"),
     (f'{_CONTENT}="', "a print of a LangChain document, not whole"),
 )
@@ -107,6 +116,9 @@ def _document(logged: JsonValue, path: str) -> Document:
     if not isinstance(logged, dict | list):
         raise _wrong(path, "must be a string or an object")
     document = read_document(logged)
+    if (document is None or document.text is None) and isinstance(logged, dict):
+        # As .NET and others write names.
+        document = read_document(respelled(logged, _NAMES)) or document
     if document is not None and document.text is not None:
         return document
     if isinstance(logged, list):

@@ -102,6 +102,22 @@ def test_names_may_be_spelled_in_any_case() -> None:
     assert (both["answer"], both["metadata"]) == ("first", {"Answer": "second"})
 
 
+def test_a_prompt_is_the_question_unless_it_holds_the_passages() -> None:
+    native = flat(prompt="Q", answer="A", contexts=["Tea is hot."])
+    assert (native["question"], native["metadata"]) == ("Q", {})
+    native = flat(prompt="Tea is hot. Q", answer="A", contexts=["Tea is hot."])
+    assert (native["question"], native["metadata"]) == ("", {"prompt": "Tea is hot. Q"})
+    assert flat(prompt="P", question="Q", answer="A", contexts=[])["question"] == "Q"
+
+
+def test_passages_that_dify_has_in_the_metadata_are_read() -> None:
+    metadata: JsonObject = {"retriever_resources": [{"content": "T", "document_id": "d1", "score": 0.5}], "usage": {}}
+    row: JsonObject = {"query": "Q", "answer": "A", "metadata": metadata}
+    native = only(adapter_for(row, ()).read(row))
+    assert native["passages"] == [{"id": "d1", "text": "T", "score": 0.5, "metadata": {}}]
+    assert native["metadata"] == {"usage": {}}
+
+
 @pytest.mark.parametrize("empty", [None, "", " \n", [], ["", None]])
 def test_an_empty_name_does_not_hide_a_filled_one(empty: JsonValue) -> None:
     said: JsonValue = empty if isinstance(empty, str) else None

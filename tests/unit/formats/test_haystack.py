@@ -73,5 +73,14 @@ def test_an_extracted_answer_stands_in_its_document() -> None:
     assert facts(read(row, "haystack")) == EXPECTED
 
 
+def test_an_answer_without_documents_has_those_of_the_retriever() -> None:
+    row: Row = {"retriever": {"documents": [HOT]}, "builder": {"answers": [{**ANSWER, "documents": []}]}}
+    assert facts(read({**row, "metadata": {"user": "u"}}, "haystack")) == EXPECTED
+    assert read({**ANSWER, "documents": [], "metadata": {"user": "u"}}, "haystack").metadata == {
+        "user": "u",
+        "model": "m-1",
+    }
+
+
 def test_replies_without_any_documents_are_refused() -> None:
     assert detail_of({"llm": {"replies": ["Yes."], "meta": []}}).startswith("documents: missing")

@@ -18,6 +18,7 @@ OUTPUTS: dict[str, JsonValue] = {"answer": "Yes.", "context": [DOCUMENT]}
         {"inputs": orjson.dumps({"input": "Is tea hot?"}).decode(), "outputs": orjson.dumps(OUTPUTS).decode()},
         {"input": {"query": "Is tea hot?"}, "output": "Yes.", "retrieved_documents": [DOCUMENT]},
         {"input": "Is tea hot?", "output": OUTPUTS},
+        {"inputs": {"question": "Is tea hot?"}, "outputs": "Yes.", "retrieved_context": [DOCUMENT]},
         {"request": "Is tea hot?", "response": OUTPUTS},
         {"vars": {"question": "Is tea hot?", "context": [DOCUMENT]}, "response": {"output": "Yes.", "cached": False}},
         {"question": "Is tea hot?", "result": {"result": "Yes.", "source_documents": [DOCUMENT]}},
