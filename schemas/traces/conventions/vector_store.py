@@ -14,6 +14,9 @@ from schemas.values import as_number
 _HITS = ("db.query.result", "db.search.result")
 _COUNTS = ("db.vector.query.result_count", "db.milvus.search.result_count", "db.pinecone.query.result_count")
 
+_WANTED = "db.chroma.query.n_results"
+_QUERIES = ("db.chroma.query.embeddings_count", "db.chroma.query.texts_count")
+
 
 @dataclass(frozen=True, slots=True)
 class VectorStore:
@@ -28,10 +31,18 @@ class VectorStore:
     def step(self, span: Span) -> Step:
         """Say what the span found."""
         documents = tuple(_documents(span))
-        is_known = documents or any(as_number(span.attributes.get(name)) == 0 for name in _COUNTS)
+        found_none = any(as_number(span.attributes.get(name)) == 0 for name in _COUNTS)
+        is_known = found_none if not documents else not _has_first_hits_only(span)
         return bare_step(span).model_copy(
             update={"kind": StepKind.RETRIEVER, "documents": documents if is_known else None}
         )
+
+
+def _has_first_hits_only(span: Span) -> bool:
+    """Whether the other hits may be missing: for Chroma, older versions wrote one event for each query."""
+    queries = max(as_number(span.attributes.get(name)) or 1 for name in _QUERIES)
+    hits = sum(event.name in _HITS for event in span.events)
+    return (as_number(span.attributes.get(_WANTED)) or 1) > 1 and hits <= queries
 
 
 def _documents(span: Span) -> Iterator[Document]:

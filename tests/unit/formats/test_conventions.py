@@ -115,6 +115,17 @@ def test_hits_of_a_vector_store_are_documents() -> None:
     assert step({"db.system": "chroma", "db.operation": "add"}).kind is StepKind.OTHER
 
 
+def test_what_chroma_found_is_unknown_where_each_query_has_its_first_hit_only() -> None:
+    hit: JsonObject = {"db.query.result.id": "d-1", "db.query.result.document": "Open until 6."}
+    wanted: JsonObject = {"db.system": "chroma", "db.chroma.query.texts_count": 1, "db.chroma.query.n_results": 3}
+    one = step(wanted, events=(("db.query.result", hit),))
+    assert (one.kind, one.documents) == (StepKind.RETRIEVER, None)
+    two = step(wanted, events=(("db.query.result", hit), ("db.query.result", {**hit, "db.query.result.id": "d-2"})))
+    assert [document.id for document in two.documents or ()] == ["d-1", "d-2"]
+    alone = step({**wanted, "db.chroma.query.n_results": 1}, events=(("db.query.result", hit),))
+    assert found(alone) == [("d-1", "Open until 6.", None)]
+
+
 @pytest.mark.parametrize("gave", ["Yes.", text({"answer": "Yes.", "context": DOCUMENTS}), text({"content": "Yes."})])
 @pytest.mark.parametrize("asked", ["Is it open?", text({"input": "Is it open?"}), text({"args": ["Is it open?"]})])
 def test_an_observation_of_langfuse_is_text_or_json_in_text(asked: str, gave: str) -> None:
