@@ -61,6 +61,7 @@ _SEARCHED = {"query", "question", "input", "k", "top_k", "scores", "total", "cou
 _NOT_METADATA = ("embedding", "sparse_embedding", "vector", "vectors", "class_name", "type", "blob", "lc")
 _SPEAKERS = ("human", "ai", "system", "tool", "function", "AIMessageChunk")
 # What Python writes for an object that no encoder knew. It is no passage.
+_OF_FRAMEWORKS = ("node", "page_content", "class_name", "lc")
 _REPR = re.compile(r"<?(?:Document|NodeWithScore|TextNode|ScoredPoint)\b.{0,3}[(]|page_content=|Node ID: ")
 
 
@@ -71,7 +72,7 @@ def read_document(logged: JsonValue) -> Document | None:
     neither text nor id, a message of a conversation, the repr of an object.
     """
     if isinstance(logged, str):
-        return None if _REPR.match(logged) else Document(text=logged)
+        return _from_text(logged)
     if isinstance(logged, list):
         return _scored(logged)
     return _from_object(logged) if isinstance(logged, dict) else None
@@ -178,6 +179,15 @@ def _of_columns(columns: JsonObject) -> tuple[Document, ...] | None:
 def _column(logged: JsonValue) -> list[JsonValue] | None:
     column = logged[0] if isinstance(logged, list) and len(logged) == 1 and isinstance(logged[0], list) else logged
     return column if isinstance(column, list) else None
+
+
+def _from_text(logged: str) -> Document | None:
+    """Read a text: the passage itself, or an object of a framework that an encoder wrote as JSON in a string."""
+    if _REPR.match(logged):
+        return None
+    inner = as_parsed(logged) if logged.startswith("{") else None
+    is_framework = isinstance(inner, dict) and any(name in inner for name in _OF_FRAMEWORKS)
+    return _from_object(inner) if is_framework and isinstance(inner, dict) else Document(text=logged)
 
 
 def _scored(pair: list[JsonValue]) -> Document | None:

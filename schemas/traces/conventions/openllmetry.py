@@ -23,6 +23,7 @@ _PROPERTIES = "traceloop.association.properties."
 # What LangChain and LangGraph say of themselves among what the application says of its users.
 _OF_FRAMEWORKS = ("ls_", "lc_", "langgraph_", "checkpoint_ns")
 
+_SAID = "gen_ai.output.messages"
 _RETRIEVALS = {"vector_db_retrieve", "retrieval"}
 _ANSWERS = {"chat", "text_completion", "completion", "llm_request"}
 _CHAINS = {"workflow", "agent", "task"}
@@ -51,7 +52,8 @@ def _kind(attributes: JsonObject) -> StepKind:
     operation = as_text(attributes.get(OPERATION))
     if operation in _RETRIEVALS:
         return StepKind.RETRIEVER
-    if operation in _ANSWERS:
+    # A model of LlamaIndex is a task like all others, but for what it said.
+    if operation in _ANSWERS or (operation is None and _SAID in attributes):
         return StepKind.LLM
     return StepKind.CHAIN if as_text(attributes.get(_KIND)) in _CHAINS else StepKind.OTHER
 

@@ -80,6 +80,16 @@ def test_a_task_that_gives_documents_retrieves() -> None:
     assert found(entity("task", {"str_or_query_bundle": "Is it open?"}, nodes)) == FOUND[:1]
 
 
+def test_llamaindex_in_openllmetry_writes_nodes_as_json_in_strings_and_models_as_tasks() -> None:
+    node: JsonValue = {"node": {"id_": "d-1", "text": "Open until 6.", "class_name": "TextNode"}, "score": 0.7}
+    retriever = entity("task", {"str_or_query_bundle": {"query_str": "Is it open?"}}, [text(node)])
+    assert (retriever.kind, retriever.question) == (StepKind.RETRIEVER, "Is it open?")
+    assert found(retriever) == FOUND[:1]
+    said = text([{"role": "assistant", "parts": [{"type": "text", "content": "Yes."}], "finish_reason": ""}])
+    model = entity("task", {"kwds": {"context_str": "Open until 6."}}, "Yes.", gen_ai__output__messages=said)
+    assert (model.kind, model.answer) == (StepKind.LLM, "Yes.")
+
+
 def test_a_task_that_is_given_documents_and_gives_documents_ranks() -> None:
     ranked = entity("task", {"args": ["Is it open?", DOCUMENTS], "kwargs": {}}, DOCUMENTS[:1])
     assert (ranked.kind, found(ranked)) == (StepKind.RERANKER, FOUND[:1])

@@ -190,3 +190,10 @@ def test_documents_lie_beside_an_answer_under_a_common_name(output: JsonValue) -
 @pytest.mark.parametrize("output", ["A", ["a", "b"], {"output": ["a", "b"]}, {"answer": "A", "context": "a text"}])
 def test_texts_beside_an_answer_are_no_documents_without_a_name_for_them(output: JsonValue) -> None:
     assert documents_beside_answer(output) is None
+
+
+def test_an_object_of_a_framework_may_be_json_in_a_string_and_other_json_is_a_passage() -> None:
+    node: JsonValue = {"node": {"id_": "d-1", "text": "Tea is hot.", "class_name": "TextNode"}, "score": 0.5}
+    assert known(orjson.dumps(node).decode()) == ("d-1", "Tea is hot.", 0.5)
+    assert read_document('{"tea": "hot"}') == Document(text='{"tea": "hot"}')
+    assert read_document('{"page_content": ') == Document(text='{"page_content": ')
