@@ -5,7 +5,8 @@ WorkerError
 ├── InputFileError     a file given on the command line cannot be used
 ├── ScorerBroken       the model fails on every exchange; only a restart can help
 ├── ScorerUnavailable  the device has no memory left at the moment; transient
-└── DocumentsUnavailable  the document store is away; transient
+├── DocumentsUnavailable  the document store is away; transient
+└── SchemasUnavailable  the schema registry is away; transient
 Stopped                a stop was asked for while waiting for something to come back
 
 The store's and the broker's own errors are drawn in worker/store/errors.py and worker/broker/errors.py.
@@ -36,6 +37,10 @@ class ScorerUnavailable(WorkerError):  # noqa: N818 - as above
 
 class DocumentsUnavailable(WorkerError):  # noqa: N818 - as above
     """The document store does not answer at the moment. Nothing was decided about any message."""
+
+
+class SchemasUnavailable(WorkerError):  # noqa: N818 - as above
+    """The schema registry does not answer at the moment. Nothing was decided about any message."""
 
 
 class Stopped(Exception):  # noqa: N818 - not a fault: the stop that was asked for

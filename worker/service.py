@@ -23,6 +23,7 @@ from gasp_core.packaged import resolve_model
 from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
+from schemas.encodings.schema import Schemas
 from worker.errors import SettingsError
 from worker.export.exporter import exporting
 from worker.ingest.judging import Judging
@@ -46,6 +47,7 @@ from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.runtime.watchdog import Watchdog
+from worker.schema_registry.schemas import opened_schemas
 from worker.second_opinion.opinion_work import OpinionWork
 from worker.second_opinion.start import OpinionNeeds, second_opinions
 from worker.settings.detectors import choose_detector
@@ -295,15 +297,17 @@ def _consume(
     """The consume role; ``retry`` is the engine's policy. The first topic is read here, each other in a thread."""
     first, *others = worker.settings.topics
     with ExitStack() as stack:
+        schemas = stack.enter_context(opened_schemas(worker.settings))
         for topic in others:
-            read = partial(_read_topic, worker, topic, scoring, engine, retry, on_settled)
+            read = partial(_read_topic, worker, topic, schemas, scoring, engine, retry, on_settled)
             stack.enter_context(Background(f"topic {topic}", read, worker.stop))
-        _read_topic(worker, first, scoring, engine, retry, on_settled)
+        _read_topic(worker, first, schemas, scoring, engine, retry, on_settled)
 
 
 def _read_topic(
     worker: _Worker,
     topic: str,
+    schemas: Schemas,
     scoring: Scoring,
     engine: Engine[Settled],
     retry: RetryPolicy,
@@ -333,6 +337,7 @@ def _read_topic(
             dead_letters=dead_letters,
             max_message_bytes=settings.max_message_bytes,
             default_app=settings.default_app,
+            schemas=schemas,
             retry=retry,
             metrics=telemetry.metrics,
         )

@@ -48,6 +48,11 @@ def avro_as_json(value: bytes, schema: Schema) -> bytes:
     return _Reader(value, named).datum(root)
 
 
+def require_avro(schema: Schema) -> None:
+    """Raises UnusablePayload (unknown_schema) for a schema that is none."""
+    _parsed(schema)
+
+
 def avro_file_as_json(value: bytes, *, max_bytes: int) -> tuple[bytes, ...]:
     """Return the records of an Avro file as JSON texts, at most MAX_ROWS; ``max_bytes`` bounds them decompressed.
 

@@ -95,6 +95,13 @@ def protobuf_as_json(value: bytes, schema: Schema, named_by: bytes | None = None
     return orjson.dumps(_Writer(messages).message(_parsed(messages.new(name), value), 0))
 
 
+def require_protobuf(schema: Schema) -> None:
+    """Raises UnusablePayload (unknown_schema) for a schema that is none, or has no ``message`` of that name."""
+    messages = _messages(schema)
+    if schema.message:
+        messages.new(schema.message)
+
+
 def _named(messages: _Messages, front: bytes) -> tuple[str, int]:
     """The full name of the message that is named in front of one, and where that ends."""
     try:

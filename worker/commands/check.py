@@ -7,9 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gasp_core.errors import GaspError
+from schemas.encodings.schema import KeyKind, SchemaKey
 from worker.broker.admin import BrokerAdmin
 from worker.broker.errors import BrokerError
 from worker.errors import WorkerError
+from worker.schema_registry.schemas import opened_schemas
 from worker.service import load_scorer
 from worker.settings.detectors import choose_detector
 from worker.settings.security import kafka_security, security_warning
@@ -39,6 +41,8 @@ def check_setup(overrides: dict[str, object]) -> Iterator[CheckResult]:
         return
     yield CheckResult("settings", None, f"topic {settings.topic.replace(',', ', ')}, group {settings.consumer_group}")
     yield _find("broker", "asking the broker", lambda: _broker(settings))
+    if settings.schema_registry_url is not None or settings.message_schema_file is not None:
+        yield _find("schemas", "asking the schema registry", lambda: _schemas(settings))
     yield _find("database", "asking the database", lambda: _database(settings))
     yield _find("model", "loading the model and trying it, which takes a minute or more", lambda: _model(settings))
 
@@ -73,6 +77,15 @@ def _broker(settings: Settings) -> str:
     warning = security_warning(settings)
     told = ", ".join(f"{topic} has {count} partitions" for topic, count in partitions.items())
     return told + (f"; note: {warning}" if warning else "")
+
+
+def _schemas(settings: Settings) -> str:
+    with opened_schemas(settings) as schemas:
+        if schemas.source is None:
+            return "the schema of messages can be used"
+        # Whether it knows one by this id does not matter.
+        schemas.source.look_up(SchemaKey(KeyKind.ID, "1"))
+    return "the registry answers"
 
 
 def _database(settings: Settings) -> str:

@@ -15,6 +15,7 @@ from worker.settings.exports import ExportChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
 from worker.settings.reading import Reading
+from worker.settings.schema_registry import SchemaRegistryChoice
 from worker.settings.scoring import AttributionChoice, ScoringChoice
 from worker.settings.second_opinion import SecondOpinionChoice
 from worker.settings.security import KafkaSecurity
@@ -25,6 +26,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "Broker": BrokerConnection,
     "Topics and consumer group": Intake,
     "How messages are read": Reading,
+    "Schemas of Avro and Protobuf": SchemaRegistryChoice,
     "Model and detector": ScoringChoice,
     "Attribution": AttributionChoice,
     "Document store": DocumentStoreChoice,

@@ -5,12 +5,23 @@ from __future__ import annotations
 from datetime import datetime
 
 from schemas.decoding import Reading, Rejected, decode_payload
+from schemas.encodings.schema import NO_SCHEMAS, Schemas
 from schemas.reject_reason import RejectReason
 from worker.rules.records import Record
 
 
-def decode(record: Record, *, max_message_bytes: int, default_app: str, received_at: datetime) -> Reading:
-    """Read the record's value. Never raises, whatever the bytes; see ``schemas.decoding.decode_payload``."""
+def decode(
+    record: Record,
+    *,
+    max_message_bytes: int,
+    default_app: str,
+    received_at: datetime,
+    schemas: Schemas = NO_SCHEMAS,
+) -> Reading:
+    """Read the record's value; see ``schemas.decoding.decode_payload``.
+
+    Raises nothing, whatever the bytes, but SchemasUnavailable and SettingsError where a schema has to be looked up.
+    """
     if record.left_out_bytes:
         return Reading((left_out(record, max_message_bytes),))
     return decode_payload(
@@ -20,6 +31,7 @@ def decode(record: Record, *, max_message_bytes: int, default_app: str, received
         default_app=default_app,
         received_at=received_at,
         has_key=record.key is not None,
+        schemas=schemas,
     )
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from schemas.decoding import Reading, Rejected
+from schemas.encodings.schema import NO_SCHEMAS, Schemas
 from schemas.reject_reason import RejectReason
 from worker.ingest.booking import Booking
 from worker.ingest.dead_letters import DeadLetters
@@ -35,6 +36,7 @@ class Ingest:
         dead_letters: DeadLetters,
         max_message_bytes: int,
         default_app: str,
+        schemas: Schemas = NO_SCHEMAS,
         retry: RetryPolicy,
         metrics: Metrics,
         traces: TracePolicy = TracePolicy(),  # noqa: B008 - frozen
@@ -43,6 +45,7 @@ class Ingest:
         self._settlements = settlements
         self._max_message_bytes = max_message_bytes
         self._default_app = default_app
+        self._schemas = schemas
         self._retry = retry
         self._metrics = metrics
         self._booking = Booking(
@@ -86,7 +89,8 @@ class Ingest:
         return self._booking.bury(records, advance)
 
     def _found(self, record: Record) -> Found:
-        reading = self._decode(record)
+        # A schema may have to be looked up.
+        reading = self._retry.call(lambda: self._decode(record), name="decode")
         pieces, unusable = kept_pieces(reading.pieces)
         refused = (Rejected(one.reason, one.detail) for one in unusable)
         return Found(record, (*reading.results, *refused), tuple(pieces))
@@ -97,6 +101,7 @@ class Ingest:
             max_message_bytes=self._max_message_bytes,
             default_app=self._default_app,
             received_at=datetime.now(UTC),
+            schemas=self._schemas,
         )
 
 

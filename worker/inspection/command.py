@@ -14,7 +14,7 @@ from worker.terminal.files import MESSAGES, require_folder_of, require_input
 
 if TYPE_CHECKING:
     # These take long to import, and the help can spare them.
-    from worker.settings.reading import Reading
+    from worker.settings.settings import ReadingSettings
     from worker.terminal.inputs import Message
 
 TOPIC_MESSAGES = 100
@@ -45,8 +45,10 @@ def inspect(
         out = None if json is None else stack.enter_context(json.open("wb"))
         from worker.inspection.inspection import Inspection, Summary
         from worker.inspection.page import inspected_json, inspected_text, summary_text
+        from worker.schema_registry.schemas import opened_schemas
 
-        inspection, counts = Inspection(settings), Summary()
+        schemas = stack.enter_context(opened_schemas(settings))
+        inspection, counts = Inspection(settings, schemas), Summary()
         for found in inspection.read(islice(messages, limit)):
             counts.count(found)
             if out is not None:
@@ -56,7 +58,7 @@ def inspect(
     typer.echo(summary_text(counts, inspection.messages))
 
 
-def _of_file(path: Path | None, stack: ExitStack) -> tuple[Reading, Iterator[Message]]:
+def _of_file(path: Path | None, stack: ExitStack) -> tuple[ReadingSettings, Iterator[Message]]:
     from worker.settings.settings import read_reading_settings
     from worker.terminal.inputs import input_bytes, read_messages
     from worker.terminal.progress import bytes_progress
@@ -68,7 +70,7 @@ def _of_file(path: Path | None, stack: ExitStack) -> tuple[Reading, Iterator[Mes
     return settings, read_messages(path, advance)
 
 
-def _of_topic(topic: str, limit: int) -> tuple[Reading, Iterator[Message]]:
+def _of_topic(topic: str, limit: int) -> tuple[ReadingSettings, Iterator[Message]]:
     from worker.inspection.topic import newest_messages
     from worker.settings.settings import read_broker_settings
 

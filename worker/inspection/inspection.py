@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from schemas.decoding import Decoded, Rejected, Skipped, decode_exchange, decode_payload
+from schemas.encodings.schema import NO_SCHEMAS, Schemas
 from schemas.interaction import Interaction
 from schemas.repair import Repair
 from schemas.traces.assembly import assemble
@@ -72,8 +73,9 @@ class _OpenTrace:
 class Inspection:
     """Reads messages in order as a worker would, and puts traces together at the end. Scores and writes nothing."""
 
-    def __init__(self, settings: Reading) -> None:
+    def __init__(self, settings: Reading, schemas: Schemas = NO_SCHEMAS) -> None:
         self._settings = settings
+        self._schemas = schemas
         self._open: OrderedDict[TraceKey, _OpenTrace] = OrderedDict()
         self.messages = 0
 
@@ -97,6 +99,7 @@ class Inspection:
             default_app=self._settings.default_app,
             received_at=datetime.now(UTC),
             has_key=message.key is not None,
+            schemas=self._schemas,
         )
         for result in reading.results:
             yield _found(result, (message.place,))

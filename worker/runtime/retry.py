@@ -9,7 +9,7 @@ from typing import TypeVar
 import structlog
 
 from worker.broker.errors import BrokerUnavailable
-from worker.errors import DocumentsUnavailable, ScorerUnavailable, Stopped
+from worker.errors import DocumentsUnavailable, SchemasUnavailable, ScorerUnavailable, Stopped
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
 from worker.store.errors import StoreUnavailable
@@ -19,7 +19,7 @@ T = TypeVar("T")
 FIRST_PAUSE_S = 0.5
 # What was away is noticed within this time of its return.
 LONGEST_PAUSE_S = 10.0
-TRANSIENT = (StoreUnavailable, BrokerUnavailable, ScorerUnavailable, DocumentsUnavailable)
+TRANSIENT = (StoreUnavailable, BrokerUnavailable, ScorerUnavailable, DocumentsUnavailable, SchemasUnavailable)
 
 log = structlog.get_logger(__name__)
 

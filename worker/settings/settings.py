@@ -18,6 +18,7 @@ from worker.settings.exports import ExportChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
 from worker.settings.process import ProcessSettings
 from worker.settings.reading import Reading
+from worker.settings.schema_registry import SchemaRegistryChoice
 from worker.settings.scoring import AttributionChoice, ScoringChoice
 from worker.settings.second_opinion import SecondOpinionChoice
 from worker.settings.security import KafkaSecurity
@@ -33,7 +34,7 @@ class DatabaseSettings(ProcessSettings, DatabaseConnection, BaseSettings):
     model_config = _CONFIG
 
 
-class ReadingSettings(ProcessSettings, Reading, BaseSettings):
+class ReadingSettings(ProcessSettings, Reading, SchemaRegistryChoice, BaseSettings):
     """What a command needs that reads messages of files."""
 
     model_config = _CONFIG
@@ -53,6 +54,7 @@ class Settings(
     ScoringChoice,
     ExportChoice,
     DocumentStoreChoice,
+    SchemaRegistryChoice,
     BatchLimits,
     Reading,
     Intake,
