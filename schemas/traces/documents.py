@@ -61,6 +61,8 @@ _SEARCHED = {"query", "question", "input", "k", "top_k", "scores", "total", "cou
 _NOT_METADATA = ("embedding", "sparse_embedding", "vector", "vectors", "class_name", "type", "blob", "lc")
 _SPEAKERS = ("human", "ai", "system", "tool", "function", "AIMessageChunk")
 # What Python writes for an object that no encoder knew. It is no passage.
+# No retriever gives as many as that; a table does.
+_MAX_LISTED = 10_000
 _OF_FRAMEWORKS = ("node", "page_content", "class_name", "lc")
 _REPR = re.compile(r"<?(?:Document|NodeWithScore|TextNode|ScoredPoint)\b.{0,3}[(]|page_content=|Node ID: ")
 

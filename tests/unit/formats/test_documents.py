@@ -197,3 +197,8 @@ def test_an_object_of_a_framework_may_be_json_in_a_string_and_other_json_is_a_pa
     assert known(orjson.dumps(node).decode()) == ("d-1", "Tea is hot.", 0.5)
     assert read_document('{"tea": "hot"}') == Document(text='{"tea": "hot"}')
     assert read_document('{"page_content": ') == Document(text='{"page_content": ')
+
+
+def test_a_list_that_no_retriever_gives_is_not_taken_for_one() -> None:
+    assert looks_retrieved([PLAIN] * 10_000)
+    assert not looks_retrieved([PLAIN] * 10_001)
