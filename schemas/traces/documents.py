@@ -135,7 +135,10 @@ def looks_retrieved(output: JsonValue, *, is_named: bool = False) -> bool:
     Each must have a text, and an id, a score or metadata, as no message and no part of a prompt has. Where the step is
     named for it (``is_named``), texts alone will do, and so will an empty list.
     """
-    documents = read_documents(_list_alone(as_parsed(output)))
+    listed = _list_alone(as_parsed(output))
+    if isinstance(listed, list) and len(listed) > _MAX_LISTED:
+        return False
+    documents = read_documents(listed)
     if documents is None or is_named:
         return documents is not None
     return bool(documents) and all(_is_evident(document) for document in documents)
