@@ -337,6 +337,7 @@ def _read_topic(
             dead_letters=dead_letters,
             max_message_bytes=settings.max_message_bytes,
             default_app=settings.default_app,
+            format_name=settings.format_of(topic),
             schemas=schemas,
             retry=retry,
             metrics=telemetry.metrics,

@@ -139,20 +139,6 @@ _COLUMNS = (
     "ALTER TABLE partition_offsets ADD COLUMN IF NOT EXISTS end_asked_at timestamptz",
 )
 
-_TAKEN_BACK = """
-DROP VIEW v_dead_letters;
-DROP TABLE ledger_items, trace_pieces, traces;
-ALTER TABLE interactions DROP COLUMN sources, DROP COLUMN trace;
-ALTER TABLE partition_offsets DROP COLUMN end_asked_at;
-DELETE FROM ledger WHERE outcome = 'collected';
-ALTER TABLE ledger
-    DROP COLUMN results,
-    DROP CONSTRAINT ck_ledger_outcome,
-    DROP CONSTRAINT ck_ledger_reason,
-    ADD CONSTRAINT ck_ledger_outcome CHECK (outcome IN ('scored', 'labelled', 'skipped', 'dead_lettered')),
-    ADD CONSTRAINT ck_ledger_reason CHECK ((reason IS NULL) = (outcome IN ('scored', 'labelled')))
-"""
-
 
 def upgrade() -> None:
     # Each on its own, and each may be done again: no two tables or views are locked at once.
@@ -165,5 +151,17 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.execute(_TAKEN_BACK)
+    op.execute("""
+        DROP VIEW v_dead_letters;
+        DROP TABLE ledger_items, trace_pieces, traces;
+        ALTER TABLE interactions DROP COLUMN sources, DROP COLUMN trace;
+        ALTER TABLE partition_offsets DROP COLUMN end_asked_at;
+        DELETE FROM ledger WHERE outcome = 'collected';
+        ALTER TABLE ledger
+            DROP COLUMN results,
+            DROP CONSTRAINT ck_ledger_outcome,
+            DROP CONSTRAINT ck_ledger_reason,
+            ADD CONSTRAINT ck_ledger_outcome CHECK (outcome IN ('scored', 'labelled', 'skipped', 'dead_lettered')),
+            ADD CONSTRAINT ck_ledger_reason CHECK ((reason IS NULL) = (outcome IN ('scored', 'labelled')))
+    """)
     take_back_definitions(op.get_bind(), revision)

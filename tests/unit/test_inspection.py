@@ -158,3 +158,11 @@ def test_the_command_reads_so_many_messages_and_prints_counts_alone(tmp_path: Pa
     file.write_text(3 * (json.dumps(ROW) + "\n"))
     done = CliRunner().invoke(worker.cli.app, ["inspect", str(file), "--limit", "2", "--summary"])
     assert done.stdout.splitlines() == ["2 messages, 2 exchanges", "         2  flat"]
+
+
+def test_a_format_that_is_set_takes_nothing_else() -> None:
+    settings = Reading(format="desk=langsmith")
+    assert isinstance(next(Inspection(settings).read([message(ROW)])), ReadExchange)
+    (refused,) = Inspection(settings, topic="desk").read([message(ROW)])
+    assert isinstance(refused, ReadNothing)
+    assert (refused.reason, refused.detail.split(":")[0]) == ("wrong_shape", "langsmith")

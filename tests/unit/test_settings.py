@@ -195,3 +195,25 @@ def test_a_topic_is_named_once_and_for_one_thing(environment: pytest.MonkeyPatch
     environment.setenv("GASP_TOPIC", topic)
     with pytest.raises(SettingsError, match=r"GASP_(DEAD_LETTER_)?TOPIC"):
         read_settings()
+
+
+def test_a_format_is_set_for_all_topics_or_for_some(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("GASP_TOPIC", "spans,rows,else")
+    environment.setenv("GASP_FORMAT", "native, spans = otlp,rows=flat")
+    settings = read_settings()
+    assert [settings.format_of(topic) for topic in ("spans", "rows", "else", None)] == [
+        "otlp",
+        "flat",
+        "native",
+        "native",
+    ]
+    environment.delenv("GASP_FORMAT")
+    assert read_settings().format_of("spans") == "auto"
+
+
+@pytest.mark.parametrize("value", ["nonsense", "spans=nonsense", "another=otlp", "spans="])
+def test_a_format_that_is_none_or_of_no_topic_is_refused(environment: pytest.MonkeyPatch, value: str) -> None:
+    environment.setenv("GASP_TOPIC", "spans")
+    environment.setenv("GASP_FORMAT", value)
+    with pytest.raises(SettingsError, match="GASP_FORMAT"):
+        read_settings()

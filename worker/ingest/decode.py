@@ -6,6 +6,7 @@ from datetime import datetime
 
 from schemas.decoding import Reading, Rejected, decode_payload
 from schemas.encodings.schema import NO_SCHEMAS, Schemas
+from schemas.formats import AUTO
 from schemas.reject_reason import RejectReason
 from worker.rules.records import Record
 
@@ -16,6 +17,7 @@ def decode(
     max_message_bytes: int,
     default_app: str,
     received_at: datetime,
+    format_name: str = AUTO,
     schemas: Schemas = NO_SCHEMAS,
 ) -> Reading:
     """Read the record's value; see ``schemas.decoding.decode_payload``.
@@ -31,6 +33,7 @@ def decode(
         default_app=default_app,
         received_at=received_at,
         has_key=record.key is not None,
+        format_name=format_name,
         schemas=schemas,
     )
 

@@ -11,6 +11,7 @@ from itertools import islice
 
 from schemas.decoding import Reading, Rejected
 from schemas.encodings.schema import NO_SCHEMAS, Schemas
+from schemas.formats import AUTO
 from schemas.reject_reason import RejectReason
 from worker.ingest.booking import Booking
 from worker.ingest.dead_letters import DeadLetters
@@ -36,6 +37,7 @@ class Ingest:
         dead_letters: DeadLetters,
         max_message_bytes: int,
         default_app: str,
+        format_name: str = AUTO,
         schemas: Schemas = NO_SCHEMAS,
         retry: RetryPolicy,
         metrics: Metrics,
@@ -45,6 +47,7 @@ class Ingest:
         self._settlements = settlements
         self._max_message_bytes = max_message_bytes
         self._default_app = default_app
+        self._format_name = format_name
         self._schemas = schemas
         self._retry = retry
         self._metrics = metrics
@@ -101,6 +104,7 @@ class Ingest:
             max_message_bytes=self._max_message_bytes,
             default_app=self._default_app,
             received_at=datetime.now(UTC),
+            format_name=self._format_name,
             schemas=self._schemas,
         )
 

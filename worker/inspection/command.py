@@ -48,7 +48,7 @@ def inspect(
         from worker.schema_registry.schemas import opened_schemas
 
         schemas = stack.enter_context(opened_schemas(settings))
-        inspection, counts = Inspection(settings, schemas), Summary()
+        inspection, counts = Inspection(settings, schemas, topic), Summary()
         for found in inspection.read(islice(messages, limit)):
             counts.count(found)
             if out is not None:

@@ -71,10 +71,14 @@ class _OpenTrace:
 
 
 class Inspection:
-    """Reads messages in order as a worker would, and puts traces together at the end. Scores and writes nothing."""
+    """Reads messages in order as a worker would, and puts traces together at the end. Scores and writes nothing.
 
-    def __init__(self, settings: Reading, schemas: Schemas = NO_SCHEMAS) -> None:
+    ``topic`` says where they come from, if they do from one.
+    """
+
+    def __init__(self, settings: Reading, schemas: Schemas = NO_SCHEMAS, topic: str | None = None) -> None:
         self._settings = settings
+        self._topic = topic
         self._schemas = schemas
         self._open: OrderedDict[TraceKey, _OpenTrace] = OrderedDict()
         self.messages = 0
@@ -99,6 +103,7 @@ class Inspection:
             default_app=self._settings.default_app,
             received_at=datetime.now(UTC),
             has_key=message.key is not None,
+            format_name=self._settings.format_of(self._topic),
             schemas=self._schemas,
         )
         for result in reading.results:

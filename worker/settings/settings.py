@@ -68,6 +68,18 @@ class Settings(
     model_config = _CONFIG
 
     @model_validator(mode="after")
+    def _formats_of_our_topics(self) -> Self:
+        """Else a misspelt topic would be read as anything."""
+        strangers = [topic for topic in self.formats_by_topic if topic not in self.topics]
+        if strangers:
+            raise PydanticCustomError(
+                "format_of_no_topic",
+                "GASP_FORMAT: it names a topic that GASP_TOPIC does not: {topic}",
+                {"topic": strangers[0]},
+            )
+        return self
+
+    @model_validator(mode="after")
     def _each_topic_for_one_thing(self) -> Self:
         """Else a dead letter would be read as a message and become a dead letter, without end."""
         used: dict[str, str] = dict.fromkeys(self.topics, "topic")
