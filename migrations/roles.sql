@@ -84,7 +84,8 @@ GRANT SELECT ON v_review_labels TO gasp_worker, gasp_reviewer, gasp_dashboard;
 GRANT SELECT ON v_standing_labels, v_label_votes TO gasp_reviewer, gasp_dashboard;
 
 -- Readers. A view reads its tables with the rights of the owner, so that they need none on the tables.
-GRANT SELECT ON v_sentences, v_flagged_sentences, v_interactions, v_verdicts, v_ingest_lag, v_dead_letters, v_lost_offsets, v_job_runs
+GRANT SELECT ON v_sentences, v_flagged_sentences, v_interactions, v_verdicts, v_ingest_lag, v_dead_letters, v_outcomes, v_lost_offsets,
+    v_job_runs
     TO gasp_reviewer, gasp_dashboard;
 -- The old name of v_lost_offsets.
 GRANT SELECT ON v_offset_gaps TO gasp_reviewer, gasp_dashboard;

@@ -163,7 +163,7 @@ INSERT INTO ledger (topic, partition, record_offset, outcome, reason, interactio
     settled_at)
 SELECT 'gasp.interactions.v1', n % 4, n / 4,
     CASE WHEN n % 90 = 0 THEN 'dead_lettered' WHEN is_skipped THEN 'skipped' ELSE 'scored' END,
-    CASE WHEN n % 90 = 0 THEN 'not_json' WHEN is_skipped THEN 'no_passages' END,
+    CASE WHEN n % 90 = 0 THEN 'invalid_json' WHEN is_skipped THEN 'no_passages' END,
     CASE WHEN n % 90 <> 0 THEN n END, 900, time, time + interval '2 seconds'
 FROM exchange;
 INSERT INTO partition_offsets (topic, partition, next_offset, end_offset, owner, generation, last_broker_time)

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.integration.store_examples import IDENTITY, advance, attributed, prepared, rows, scored, skipped
+from schemas.skip_reason import SkipReason
+from schemas.traces.step import Step
+from tests.integration.store_examples import (
+    IDENTITY,
+    advance,
+    attributed,
+    dead_letter,
+    prepared,
+    record,
+    rows,
+    scored,
+    skipped,
+)
+from tests.integration.trace_examples import collected
+from worker.rules.settlement import Outcome, Settlement
 from worker.store.store import Store
 
 TEN = datetime(2025, 11, 30, 10, 0, tzinfo=UTC)
@@ -86,6 +101,37 @@ def test_the_use_of_passages_is_that_of_attributed_answers(url: str, store: Stor
     assert (first["sentences_supported"], first["sentences_contradicted"]) == (1, 0)
     assert (second["passage_id"], second["answers_supported"]) == ("p1", 1)
     assert (second["sentences_supported"], second["sentences_contradicted"]) == (1, 1)
+
+
+def outcomes(url: str) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(row.values()) for row in rows(url, "SELECT app, outcome, reason FROM v_outcomes"))
+
+
+def test_every_exchange_has_one_outcome_whatever_its_message_held(url: str, store: Store) -> None:
+    before = outcomes(url)
+    assert before == {("shop", "scored", None): 4, ("shop", "skipped", "no_passages"): 1, ("desk", "scored", None): 1}
+    threshold = store.thresholds.in_force(1)[None]
+    several = [scored(6, "e", [0.9], threshold), *(dead_letter(6, item=item) for item in (2, 3))]
+    nothing = Settlement(record(7), Outcome.SKIPPED, SkipReason.TOMBSTONE)
+    step = collected(8, "t", Step(id="root"))
+    store.settlements.settle(1, [*several, nothing, step, dead_letter(9)], [advance(6, 10)])
+    assert outcomes(url) - before == {("shop", "scored", None): 1, (None, "dead_lettered", "not_json"): 3}
+
+
+CLOSED = """
+UPDATE traces SET state = 'done', finished_at = now(), closed_by = 'complete', app = 'shop', outcome = {}
+"""
+
+
+def test_a_trace_has_an_outcome_when_it_is_closed_for_each_of_its_exchanges(url: str, store: Store) -> None:
+    before = outcomes(url)
+    store.settlements.settle(1, [collected(6, "t", Step(id="root"))], [advance(6, 7)])
+    assert outcomes(url) == before
+    rows(url, CLOSED.format("'skipped', reason = 'not_rag'"))
+    assert outcomes(url) - before == {("shop", "skipped", "not_rag"): 1}
+    made = "(SELECT array_agg(id) FROM interactions WHERE interaction_id IN ('a', 'other'))"
+    rows(url, CLOSED.format(f"'scored', reason = NULL, interaction_pks = {made}"))
+    assert outcomes(url) - before == {("shop", "scored", None): 1, ("desk", "scored", None): 1}
 
 
 TASKS = """

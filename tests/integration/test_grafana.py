@@ -95,6 +95,17 @@ def test_the_variables_offer_every_app_and_scorer_of_the_time_that_is_shown(fill
     assert rows(filled, as_grafana(QUERIES["variable app"], **long_ago)) == []
 
 
+def test_the_shares_of_what_became_of_exchanges_are_of_the_bucket(filled: str) -> None:
+    found = rows(filled, as_grafana(QUERIES["What became of exchanges"]))
+    whole: dict[Any, Any] = {}
+    for row in found:
+        whole[row["time"]] = whole.get(row["time"], 0) + row["share"]
+    assert [float(share) for share in whole.values()] == pytest.approx([1] * len(whole))
+    assert {row["metric"] for row in found} == {"scored", "skipped: no_passages", "dead_lettered: invalid_json"}
+    (all_time,) = rows(filled, as_grafana(QUERIES["Scored"]))
+    assert all_time["scored"] == pytest.approx(1 - (25 + 11 - 2) / 1000, abs=0.002)
+
+
 @pytest.mark.parametrize(
     ("asked", "index"),
     [

@@ -16,9 +16,11 @@ import yaml
 from typer.core import TyperGroup
 
 from gasp_core.grounding import AnswerSkip
+from migrations.definitions import current_definitions
 from schemas.reject_reason import RejectReason
 from schemas.skip_reason import SkipReason
 from worker.cli import app
+from worker.rules.pieces import PieceSkip
 from worker.runtime.health import Readiness, serve_health
 from worker.runtime.metrics import Metrics
 from worker.runtime.stop import GRACE_S
@@ -259,12 +261,13 @@ def test_every_reason_for_a_skip_has_its_line_on_the_page_of_messages() -> None:
     named = {
         name for line in re.findall(r"^\| (`.*?) \|", part, flags=re.MULTILINE) for name in re.findall(r"`(\w+)`", line)
     }
-    assert named >= {*SkipReason, *AnswerSkip, "duplicate"}
+    assert named >= {*SkipReason, *AnswerSkip, *PieceSkip, "duplicate"}
+    rows = [line.strip("| ").split(" | ") for line in re.findall(r"^\| `.*$", part, flags=re.MULTILINE)]
+    assert all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows)
 
 
 def test_the_tables_and_views_in_the_runbook_exist() -> None:
-    migrations = "".join(path.read_text("utf-8") for path in (ROOT / "migrations" / "versions").glob("*.py"))
-    views = set(re.findall(r"CREATE (?:OR REPLACE )?VIEW (\w+)", migrations))
+    views = set(current_definitions())
     blocks = re.findall(r"```sql\n(.*?)```", RUNBOOK, flags=re.DOTALL)
     named = {name for block in blocks for name in re.findall(r"(?:FROM|JOIN|UPDATE|INTO) ([a-z]\w+)", block)}
     assert named

@@ -11,9 +11,15 @@ from pathlib import Path
 import pytest
 from prometheus_client.registry import Collector
 
+from gasp_core.grounding import AnswerSkip
+from schemas.reject_reason import RejectReason
+from schemas.skip_reason import SkipReason
+from worker.rules.pieces import PieceSkip
+from worker.rules.settlement import Outcome
 from worker.runtime.metrics import Metrics
 from worker.runtime.watchdog import WEDGED_STATUS
 from worker.settings.settings import PREFIX, Settings
+from worker.store.ledger import DUPLICATE
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text("utf-8")
@@ -21,6 +27,8 @@ CODE = [ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "worker").
 LEVELS = ("warning", "error", "critical")
 # Whoever configures the logs gives it this name; the others are written where something happens.
 LIBRARY_EVENT = "library_log"
+# Outcomes of recalibrations, which are another metric's.
+CALIBRATION = {"refused"}
 SERIES_OF_HISTOGRAMS = r"_(bucket|sum|count)$"
 
 
@@ -98,6 +106,20 @@ def test_every_alert_asks_for_metrics_and_labels_that_there_are() -> None:
         metric = name if name in known else re.sub(SERIES_OF_HISTOGRAMS, "", name)
         assert metric in known
         assert not labels or labels in known[metric][1]
+
+
+def test_every_outcome_and_reason_of_an_alert_is_one() -> None:
+    reasons = {*AnswerSkip, *SkipReason, *PieceSkip, *RejectReason, DUPLICATE}
+    alerts = " ".join(row[0] for row in section("Alerts"))
+    named = {label: re.findall(rf'[{{,]{label}!?="(\w+)"', alerts) for label in ("outcome", "reason")}
+    assert {"scored", "collected", "labelled"} <= set(named["outcome"])
+    assert {"tombstone", "duplicate"} <= set(named["reason"])
+    assert set(named["reason"]) <= reasons
+    assert set(named["outcome"]) - CALIBRATION <= set(Outcome)
+    (pattern,) = re.findall(r'reason=~"([^"]+)"', alerts)
+    row = next(row for row in section("Alerts") if pattern in row[0])
+    meant = {reason for reason in (*AnswerSkip, *SkipReason, *PieceSkip) if re.fullmatch(pattern, reason)}
+    assert meant == set(re.findall(r"`(\w+)`", row[2]))
 
 
 @pytest.mark.parametrize("alert", [row[0].strip("`") for row in section("Alerts")])

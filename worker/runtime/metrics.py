@@ -30,6 +30,7 @@ from schemas.reject_reason import RejectReason
 from schemas.skip_reason import SkipReason
 from worker.rules.claims import LossReason, LostOffsets
 from worker.rules.opinion import OpinionLabel
+from worker.rules.pieces import PieceSkip
 from worker.rules.settlement import Outcome, Settled
 from worker.rules.verdict import ALL_APPS, Threshold
 from worker.runtime.renamed_metrics import WithOldNames
@@ -265,7 +266,7 @@ class Metrics:
             self._lost_messages.labels(reason)
         for done in (Outcome.SCORED, Outcome.LABELLED, Outcome.COLLECTED):
             self._settled.labels(done, NO_REASON)
-        for skip in (*AnswerSkip, *SkipReason):
+        for skip in (*AnswerSkip, *SkipReason, *PieceSkip):
             self._settled.labels(Outcome.SKIPPED, skip)
         for reject in RejectReason:
             self._settled.labels(Outcome.DEAD_LETTERED, reject)

@@ -57,6 +57,7 @@ ledger_items = Table(
     PrimaryKeyConstraint(*_PLACE, "item"),
     ForeignKeyConstraint(_PLACE, [ledger.c[name] for name in _PLACE], ondelete="CASCADE"),
 )
+Index("ix_ledger_items_settled_at", ledger_items.c.settled_at, postgresql_using="brin")
 Index(None, ledger_items.c.interaction_pk, postgresql_where=ledger_items.c.interaction_pk.is_not(None))
 Index(
     "ix_ledger_items_dead_letters",

@@ -59,6 +59,7 @@ Index("ix_traces_claim", traces.c.run_after, traces.c.id, postgresql_where=text(
 Index("ix_traces_running", traces.c.leased_until, postgresql_where=text("state = 'running'"))
 Index("ix_traces_open", traces.c.app, traces.c.first_at, postgresql_where=text("state <> 'done'"))
 Index("ix_traces_closed", traces.c.app, traces.c.finished_at, postgresql_where=text("state = 'done'"))
+Index("ix_traces_finished", traces.c.finished_at, postgresql_where=text("state = 'done'"))
 Index(
     "ix_traces_kept",
     traces.c.finished_at,
