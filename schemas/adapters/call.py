@@ -86,7 +86,7 @@ class Said:
     """What an adapter found in a call.
 
     ``documents`` are None if nothing in the call can hold any, and empty if it holds none. ``queries`` are what was
-    searched for in the question's stead.
+    searched for in the question's stead; the first stands for it where nothing else says what was asked.
     """
 
     answer: str
@@ -166,7 +166,7 @@ def exchange(call: Call, said: Said, *, fmt: str, missing: str) -> JsonObject:
     question = said.question or call.question
     rest = dict(call.rest)
     native: JsonObject = {
-        "question": question or "",
+        "question": question or next(iter(said.queries), ""),
         "passages": list(passages),
         "answer": said.answer,
         "interaction_id": _taken(rest, FLAT_NAMES.interaction_id, as_identifier) or as_identifier(said.id),
@@ -263,7 +263,7 @@ def _found(value: JsonValue, read: ReadResponse, words: Sequence[str], levels: i
 def _metadata(call: Call, said: Said, rest: JsonObject, *, asked: bool) -> JsonObject:
     found: JsonObject = {**said.metadata}
     if not asked:
-        found["question"] = "absent"
+        found["question"] = "rewritten" if said.queries else "absent"
     if said.queries:
         found["queries"] = list(said.queries)
     if said.thoughts:

@@ -65,11 +65,11 @@ OLD_STREAM = [
 @pytest.mark.parametrize("response", [NEW, MIDDLE, OLD, JOINED], ids=["new", "middle", "old", "joined"])
 def test_a_completion_alone_is_read_in_the_shape_of_every_version(response: dict[str, Any]) -> None:
     found = exchange(response)
-    assert (found.question, found.answer, said(found)) == ("", SHOWN, ANSWER)
+    assert (found.question, found.answer, said(found)) == ("opening hours", SHOWN, ANSWER)
     assert passages(found) == PASSAGES
     assert found.passages[1].metadata["chunk_id"] == "3"
     assert (found.interaction_id, found.generator_model) == ("c-9", "gpt-x")
-    assert found.metadata["question"] == "absent"
+    assert found.metadata["question"] == "rewritten"
     assert found.metadata["queries"] == ["opening hours", "prices"]
     assert adapter_of(response) == "azure_on_your_data"
 

@@ -57,9 +57,9 @@ SNAKE = {
 @pytest.mark.parametrize("row", [CAMEL, SNAKE], ids=["camel", "snake"])
 def test_a_response_alone_has_its_chunks_and_no_question(row: dict[str, Any]) -> None:
     found = exchange(row)
-    assert (found.question, found.answer, passages(found)) == ("", ANSWER, PASSAGES)
+    assert (found.question, found.answer, passages(found)) == ("opening hours", ANSWER, PASSAGES)
     assert (found.interaction_id, found.generator_model) == ("r1", "gemini-x")
-    assert (found.metadata["question"], found.metadata["queries"]) == ("absent", ["opening hours"])
+    assert (found.metadata["question"], found.metadata["queries"]) == ("rewritten", ["opening hours"])
     assert adapter_of(row) == "gemini"
 
 

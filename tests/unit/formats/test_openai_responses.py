@@ -54,13 +54,13 @@ WHOLE = response(FOUND, message(ANSWER), status="completed", metadata={"user": "
 REQUEST = {"model": "gpt-x", "input": QUESTION, "tools": [{"type": "file_search"}]}
 
 
-def test_a_response_alone_has_no_question_and_keeps_what_was_searched_for_apart() -> None:
+def test_in_a_response_alone_what_was_searched_for_stands_for_the_question_and_says_so() -> None:
     found = exchange(WHOLE)
-    assert (found.question, found.answer, found.interaction_id) == ("", ANSWER, "resp_7")
+    assert (found.question, found.answer, found.interaction_id) == ("opening hours", ANSWER, "resp_7")
     assert (found.generator_model, found.occurred_at is not None) == ("gpt-x", True)
     assert passages(found) == PASSAGES
     assert found.passages[0].metadata == {"page": 2, "filename": "file-a.md"}
-    assert found.metadata["question"] == "absent"
+    assert found.metadata["question"] == "rewritten"
     assert found.metadata["queries"] == ["opening hours"]
     assert found.metadata["user"] == "u1"
     assert adapter_of(WHOLE) == "openai_responses"
