@@ -16,6 +16,7 @@ from schemas.payload import JsonObject
 from schemas.skip_reason import SkipReason
 from schemas.timestamps import epoch_ns
 from schemas.traces.contents import with_contents
+from schemas.traces.conventions.langsmith import COMMON, KINDS, OF_CLIENT
 from schemas.traces.piece import pieces_of
 from schemas.traces.step import Step, StepKind
 from schemas.values import as_identifier, as_object, as_parsed, as_text
@@ -26,8 +27,7 @@ SYSTEM = "langsmith"
 _BATCH = {"post", "patch"}
 _LISTED = "runs"
 _LISTING = {_LISTED, "cursors", "search_cursors", "parsed_query"}
-_KINDS = {"chain": StepKind.CHAIN, "retriever": StepKind.RETRIEVER, "llm": StepKind.LLM}
-_RUN_TYPES = {*_KINDS, "tool", "prompt", "parser", "embedding"}
+_RUN_TYPES = {*KINDS, "tool", "prompt", "parser", "embedding"}
 # What stands beside the type of a run in one or the other way of writing one.
 _BESIDE = ("trace_id", "parent_run_id", "session_name", "session_id", "child_runs", "dotted_order")
 # The place of a run in its trace: times and ids from the root down.
@@ -35,9 +35,6 @@ _PLACE = r"[0-9]{8}T[0-9]{9,12}Z[0-9a-fA-F-]{36}"
 _DOTTED = re.compile(rf"{_PLACE}(?:\.{_PLACE})*+")
 _ID_CHARS = 36
 _ELSEWHERE = "_s3_urls"
-_COMMON = {"user_id": "user", "session_id": "session", "thread_id": "session", "conversation_id": "session"}
-# What the client says of itself and of the model, in the metadata of every run.
-_CLIENT = re.compile(r"LANGSMITH_|LANGCHAIN_|ls_|lc_|__|revision_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,7 @@ def _step(run: JsonObject) -> tuple[str, Step]:
         order=(0, begun_ns or 0) if ended_ns is None else (1, ended_ns),
         parent=parent,
         is_root=run_id == trace_id,
-        kind=_KINDS.get(str(run.get("run_type")), StepKind.OTHER) if "run_type" in run else None,
+        kind=KINDS.get(str(run.get("run_type")), StepKind.OTHER) if "run_type" in run else None,
         begun_ns=begun_ns,
         ended_ns=ended_ns,
         has_failed=None if ended_ns is None else bool(run.get("error")),
@@ -136,7 +133,7 @@ def _ids(run: JsonObject) -> tuple[str, str, str | None]:
 def _kept_here(run: JsonObject, name: str) -> JsonValue:
     """The inputs or outputs. Raises UnusablePayload (wrong_shape) if the service has put them aside."""
     contents = run.get(name)
-    if not contents and run.get(f"{name}{_ELSEWHERE}") and str(run.get("run_type")) in _KINDS:
+    if not contents and run.get(f"{name}{_ELSEWHERE}") and str(run.get("run_type")) in KINDS:
         raise wrong_shape(f"langsmith.{name}", "kept in another store; export the runs with their contents")
     return contents
 
@@ -149,6 +146,6 @@ def _model(extra: JsonObject, facts: JsonObject) -> str | None:
 
 def _metadata(run: JsonObject, facts: JsonObject) -> JsonObject:
     """User, session, tags, and what else the program has said of the exchange."""
-    said = {_COMMON.get(name, name): value for name, value in facts.items() if not _CLIENT.match(name)}
+    said = {COMMON.get(name, name): value for name, value in facts.items() if not OF_CLIENT.match(name)}
     said["tags"] = run.get("tags") or None
     return {name: value for name, value in said.items() if value is not None}

@@ -60,6 +60,7 @@ SENDERS = [
     otlp("langfuse_observations", "callback", app=None),
     otlp("traceloop_langchain"),
     Client("langsmith_langchain", "langsmith", app=APP),
+    otlp("langsmith_langchain", "otel"),
 ]
 PRINTERS = [
     Client("langchain_results", "langchain"),

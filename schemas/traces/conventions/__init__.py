@@ -9,6 +9,7 @@ from schemas.traces.convention import Convention, LogConvention, bare_step, comp
 from schemas.traces.conventions.gen_ai import GenAi
 from schemas.traces.conventions.gen_ai_events import GenAiEvents
 from schemas.traces.conventions.langfuse import Langfuse
+from schemas.traces.conventions.langsmith import LangSmith
 from schemas.traces.conventions.mlflow import MlFlow
 from schemas.traces.conventions.openinference import OpenInference
 from schemas.traces.conventions.openllmetry import OpenLlmetry
@@ -21,6 +22,7 @@ from schemas.traces.step import Step
 CONVENTIONS: tuple[Convention, ...] = (
     OpenInference(),
     Langfuse(),
+    LangSmith(),
     TruLens(),
     MlFlow(),
     OpenLlmetry(),

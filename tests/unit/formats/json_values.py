@@ -18,6 +18,7 @@ ATTRIBUTE_WORDS = """gen_ai.operation.name gen_ai.input.messages gen_ai.output.m
     ai.observability.reranking.output_context_scores ai.observability.record_root.input
     ai.observability.record_root.output mlflow.spanType mlflow.spanInputs mlflow.spanOutputs mlflow.llm.model
     ai.operationId ai.prompt ai.prompt.messages ai.response.text ai.toolCall.result ai.response.toolCalls
+    langsmith.span.kind langsmith.span.tags langsmith.metadata.user_id gen_ai.completion
     db.vector.query.result_count db.query.result.document db.query.result.metadata openinference.span.kind user.id
     session.id"""
 KIND_WORDS = """chat retrieval invoke_agent execute_tool datastore rerank workflow task retriever generation span

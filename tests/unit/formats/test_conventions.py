@@ -112,6 +112,53 @@ def test_a_model_in_openllmetry_speaks_by_the_convention_of_opentelemetry() -> N
     assert chat.metadata == {"user": "u-1", "tenant": "acme"}
 
 
+def run_of_langsmith(kind: str, given: JsonValue, gave: JsonValue, parent: str | None = "b" * 16, **more: str) -> Step:
+    said = {"langsmith.span.kind": kind, "gen_ai.prompt": text(given), "gen_ai.completion": text(gave)}
+    facts = {name.replace("__", "."): value for name, value in more.items()}
+    return step(
+        {"langsmith.trace.session_name": "support", "gen_ai.system": "langchain", **said, **facts}, parent=parent
+    )
+
+
+def test_runs_of_langsmith_are_read_from_its_spans() -> None:
+    retriever = run_of_langsmith("retriever", {"query": "Is it open?"}, {"documents": DOCUMENTS})
+    assert (retriever.kind, retriever.question, retriever.app) == (StepKind.RETRIEVER, "Is it open?", "support")
+    assert found(retriever) == FOUND
+    message: JsonValue = {"lc": 1, "type": "constructor", "id": ["AIMessage"], "kwargs": {"content": "Yes."}}
+    said = run_of_langsmith(
+        "llm",
+        {"messages": [[{"role": "user", "content": "Is it open?"}]]},
+        {"generations": [[{"text": "Yes.", "type": "ChatGeneration", "message": message}]]},
+        langsmith__metadata__ls_model_name="m",
+    )
+    assert (said.kind, said.answer, said.model) == (StepKind.LLM, "Yes.", "m")
+    root = run_of_langsmith(
+        "chain",
+        {"input": "Is it open?"},
+        {"input": "Is it open?", "answer": "Yes."},
+        parent=None,
+        langsmith__metadata__user_id="u-1",
+        langsmith__metadata__LANGSMITH_PROJECT="support",
+        langsmith__span__tags="a, b",
+    )
+    assert (root.kind, root.question, root.answer, root.is_root) == (StepKind.CHAIN, "Is it open?", "Yes.", True)
+    assert root.metadata == {"user": "u-1", "tags": ["a", "b"]}
+    assert run_of_langsmith("prompt", {"input": "Is it open?"}, {"output": "Is it open?"}).kind is StepKind.OTHER
+
+
+def test_spans_that_people_write_for_langsmith_are_read_by_what_else_they_say() -> None:
+    said = step(
+        {
+            "langsmith.span.kind": "llm",
+            "gen_ai.operation.name": "chat",
+            "gen_ai.output.messages": text([{"role": "assistant", "parts": [{"type": "text", "content": "Yes."}]}]),
+        }
+    )
+    assert (said.kind, said.answer) == (StepKind.LLM, "Yes.")
+    chain = step({"langsmith.span.kind": "chain", "input.value": "Is it open?", "output.value": "Yes."})
+    assert (chain.question, chain.answer) == ("Is it open?", "Yes.")
+
+
 def test_hits_of_a_vector_store_are_documents() -> None:
     one: JsonObject = {"id": "d-1", "document": "Open until 6.", "distance": 0.1}
     other: JsonObject = {"id": "d-2", "score": 0.2, "metadata": '{"text": "Closed on Sundays."}'}
@@ -125,7 +172,7 @@ def test_hits_of_a_vector_store_are_documents() -> None:
     assert step({"db.system": "chroma", "db.operation": "add"}).kind is StepKind.OTHER
 
 
-def test_what_chroma_found_is_unknown_where_each_query_has_its_first_hit_only() -> None:
+def test_what_chroma_retrieveris_unknown_where_each_query_has_its_first_hit_only() -> None:
     hit: JsonObject = {"db.query.result.id": "d-1", "db.query.result.document": "Open until 6."}
     wanted: JsonObject = {"db.system": "chroma", "db.chroma.query.texts_count": 1, "db.chroma.query.n_results": 3}
     one = step(wanted, events=(("db.query.result", hit),))
