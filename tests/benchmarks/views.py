@@ -256,6 +256,11 @@ def questions(latest: datetime, count: int) -> list[Question]:
             "v_dead_letters: per day",
             "SELECT date_trunc('day', time), reason, count(*) FROM v_dead_letters GROUP BY 1, 2",
         ),
+        Question(
+            "v_outcomes: shares of a day",
+            "SELECT outcome, reason, count(*) FROM v_outcomes WHERE time >= :since GROUP BY 1, 2",
+            day,
+        ),
         Question("v_ingest_lag: all", "SELECT * FROM v_ingest_lag"),
         Question("v_lost_offsets: all", "SELECT * FROM v_lost_offsets"),
         Question("v_job_runs: a day of a job", "SELECT * FROM v_job_runs WHERE job = 'reap' AND time >= :since", day),
