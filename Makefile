@@ -74,9 +74,11 @@ bench-pipeline: $(READY)
 soak: $(READY)
 	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) $(SOAK)
 
-# The bars of docs/reliability.md that the tests hold in a short form, in their full length; takes ten minutes.
+# The bars of docs/reliability.md that the tests hold in a short form, in their full length, and several times as many
+# hostile messages made up; takes ten minutes.
 bars: $(READY)
 	@GASP_TEST_FULL=1 $(BIN)/pytest -s -k "longer_than_the_group_waits or three_processes or outage or three_zones or records_of_any_size or wedges or neighbours"
+	@GASP_TEST_FULL=1 $(BIN)/pytest --numprocesses 2 $(SIDE_BY_SIDE) tests/unit
 
 # A worker with a million messages waiting: its memory, and whether it says rightly how many wait.
 bench-backlog: $(READY)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 from collections.abc import Iterator
 
@@ -25,6 +27,16 @@ def pytest_configure() -> None:
     # An older processor than this one, for torch's own kernels and for those of oneDNN, which it mixes otherwise.
     if kernels := ONEDNN_KERNELS.get(os.environ.get("ATEN_CPU_CAPABILITY", "")):
         os.environ.setdefault("ONEDNN_MAX_CPU_ISA", kernels)
+    # What is imported stays: to look through it again and again for garbage takes a third of the time of importing.
+    gc.disable()
+    # At its end an interpreter takes everything down, and some libraries print what they find left.
+    atexit.register(gc.unfreeze)
+
+
+def pytest_collection_finish() -> None:
+    """From here on garbage is collected, but not looked for in what was imported."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

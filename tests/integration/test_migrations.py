@@ -70,7 +70,7 @@ def test_upgrading_twice_changes_nothing_and_ends_at_the_newest_revision(empty_d
     store.close()
 
 
-@pytest.mark.parametrize("_", range(int(bar(20, 1))))
+@pytest.mark.parametrize("_", range(bar(20, 1)))
 def test_three_processes_can_migrate_an_empty_database_at_once(empty_database_url: str, _: int) -> None:
     program = "import sys; from migrations.upgrade import upgrade; upgrade(sys.argv[1])"
     command = [sys.executable, "-W", "error", "-c", program, empty_database_url]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from gasp_core.evaluation.bootstrap import (
     Resamples,
@@ -26,6 +25,8 @@ def drawn(n: int, seed: int, *, signal: float = 1.0) -> Rows:
 
 
 def test_weighted_areas_are_those_of_scikit_learn() -> None:
+    from sklearn.metrics import average_precision_score, roc_auc_score  # seconds to import
+
     rows = drawn(200, 1)
     weights = np.random.default_rng(2).integers(0, 4, size=(5, 200)).astype(float)
     roc = weighted_roc_auc(weights, rows.unsupported, rows.suspicions)
@@ -37,6 +38,8 @@ def test_weighted_areas_are_those_of_scikit_learn() -> None:
 
 
 def test_areas_and_operating_points_are_those_of_scikit_learn() -> None:
+    from sklearn.metrics import average_precision_score, f1_score, roc_auc_score  # seconds to import
+
     rows = drawn(400, 3)
     entry = areas(rows, resample(100, 50, 0))
     assert entry["auc"] == pytest.approx(roc_auc_score(rows.unsupported, rows.suspicions))
@@ -51,6 +54,8 @@ def test_areas_and_operating_points_are_those_of_scikit_learn() -> None:
 
 
 def test_resampling_sources_is_drawing_their_rows_together() -> None:
+    from sklearn.metrics import roc_auc_score  # seconds to import
+
     rows = drawn(40, 5)
     draw = np.array([3, 3, 0, 9, 9, 9, 1, 2, 5, 7])
     resamples = Resamples(np.bincount(draw, minlength=10)[None])
@@ -69,6 +74,8 @@ def test_blocks_of_resamples_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_interval_is_seeded_and_holds_the_truth_about_as_often_as_it_says() -> None:
+    from sklearn.metrics import roc_auc_score  # seconds to import
+
     resamples = resample(75, 300, 4)
     assert areas(drawn(300, 7), resamples) == areas(drawn(300, 7), resample(75, 300, 4))
     truth = float(roc_auc_score(*unzipped(drawn(200_000, 8))))

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 
 from tests.unit.test_calibration_data import labels, made_up
 from worker.rules.calibration.curve import Curve
@@ -21,6 +19,8 @@ NOBODY = sample_of([])
 
 
 def test_the_isotonic_curve_is_that_of_scikit_learn() -> None:
+    from sklearn.isotonic import IsotonicRegression  # seconds to import
+
     rows = [(score, bad, 1.0, index) for index, (score, bad) in enumerate(zip(range(12), "110110100100", strict=True))]
     sample = sample_of(labels(*((float(score), bad == "1", p, name) for score, bad, p, name in rows)))
     theirs = IsotonicRegression(increasing=False).fit(sample.scores, sample.unsupported)
@@ -30,6 +30,8 @@ def test_the_isotonic_curve_is_that_of_scikit_learn() -> None:
 
 
 def test_the_logistic_curve_is_that_of_scikit_learn_without_weights_and_repeats_a_label_of_twice_the_weight() -> None:
+    from sklearn.linear_model import LogisticRegression  # seconds to import
+
     once = [replace(one, probability=1.0) for one in made_up(600, seed=2)]
     sample = sample_of(once)
     theirs = LogisticRegression(C=np.inf).fit(sample.scores[:, None], sample.unsupported)

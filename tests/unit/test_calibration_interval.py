@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, gamma
-from sklearn.metrics import precision_score, recall_score
 
 from tests.unit.test_calibration_data import FLAT, labels, made_up
 from worker.rules.calibration.estimate import Estimates, below_and_above, estimate, total
@@ -36,6 +35,8 @@ def test_with_equal_weights_the_interval_is_that_of_clopper_and_pearson() -> Non
 
 
 def test_with_equal_weights_recall_and_precision_are_those_of_scikit_learn() -> None:
+    from sklearn.metrics import precision_score, recall_score  # seconds to import
+
     sample = sample_of([replace(one, probability=1.0) for one in made_up(400, seed=1)])
     thresholds = np.array([0.2, 0.5, 0.9])
     estimates = estimate(sample, thresholds, sample.scores, FLAT)

@@ -14,6 +14,7 @@ from schemas.dead_letter import MAX_DETAIL_CHARS
 from schemas.decoding import Decoded, Reading, Rejected, Skipped, decode_payload
 from schemas.reject_reason import RejectReason
 from schemas.skip_reason import SkipReason
+from tests.bars import bar
 from tests.fixtures.bad_inputs import ANSWER, BAD_INPUTS, MAX_MESSAGE_BYTES, PASSAGE, BadInput, encode, row
 from worker.ingest.decode import decode
 from worker.rules.records import Record
@@ -353,7 +354,7 @@ def test_no_bytes_make_decoding_raise(value: bytes, ce_headers: tuple[tuple[str,
 
 
 @given(rows | json_values, headers)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=bar(300, 100), deadline=None)
 def test_no_json_makes_decoding_raise(value: object, ce_headers: tuple[tuple[str, bytes | None], ...]) -> None:
     assert_storable(read_all(json.dumps(value).encode(), ce_headers))
 

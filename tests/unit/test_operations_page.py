@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,6 @@ from worker.store.ledger import DUPLICATE
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text("utf-8")
-CODE = [ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "worker").rglob("*.py"))]
 LEVELS = ("warning", "error", "critical")
 # Whoever configures the logs gives it this name; the others are written where something happens.
 LIBRARY_EVENT = "library_log"
@@ -39,8 +38,11 @@ def section(title: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" |")] for line in lines[2:]]
 
 
-def calls() -> Iterator[ast.Call]:
-    return (node for tree in CODE for node in ast.walk(tree) if isinstance(node, ast.Call))
+@cache
+def calls() -> tuple[ast.Call, ...]:
+    """Every call in the worker's code."""
+    trees = [ast.parse(path.read_text("utf-8")) for path in sorted((ROOT / "worker").rglob("*.py"))]
+    return tuple(node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
 def constants(node: ast.expr, kind: type) -> set[object]:

@@ -17,6 +17,7 @@ from schemas.decoding import Decoded, Rejected, Result, decode_payload
 from schemas.encodings.schema import KeyKind, Schema, SchemaKey, SchemaKind, Schemas
 from schemas.formats import AUTO
 from schemas.reject_reason import RejectReason
+from tests.bars import bar
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 ROW = {"id": "r1", "question": "How long?", "contexts": ["30 days."], "answer": "30 days."}
@@ -223,7 +224,7 @@ header_lists = st.lists(
 
 
 @given(frames, st.binary(max_size=60) | st.just(avro()) | st.just(b"\x02\x02" + protobuf()), header_lists)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=bar(600, 150), deadline=None)
 def test_whatever_is_framed_has_an_outcome(
     frame: bytes, payload: bytes, headers: tuple[tuple[str, bytes | None], ...]
 ) -> None:

@@ -21,6 +21,7 @@ from schemas.label_reading import read_label_payload
 from schemas.lines import MAX_ROWS
 from schemas.reject_reason import RejectReason
 from schemas.skip_reason import SkipReason
+from tests.bars import bar
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 MAX_BYTES = 300_000
@@ -249,14 +250,14 @@ parts = st.sampled_from(
 
 
 @given(st.lists(parts | st.binary(max_size=12), max_size=12).map(b"".join), st.booleans(), st.integers(0, 60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=bar(300, 100), deadline=None)
 def test_whatever_the_bytes_each_message_has_an_outcome(value: bytes, compress: bool, cut: int) -> None:  # noqa: FBT001
     found = read(gzip.compress(value)[cut:] if compress else value)
     assert found.results or found.pieces
 
 
 @given(st.binary(max_size=200), st.integers(0, 200), st.integers(0, 255))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=bar(300, 100), deadline=None)
 def test_a_compressed_value_with_another_byte_has_an_outcome(value: bytes, place: int, byte: int) -> None:
     for compressed in (gzip.compress(value), zstandard.compress(value)):
         changed = bytearray(compressed)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.bars import bar
 from worker.rules.policy import DEFAULT_POLICY, Objective
 from worker.rules.selection import Reason, SamplingBudget, expected_weights, select, selection_probabilities
 
@@ -113,7 +114,7 @@ def test_the_stored_probability_of_a_long_answers_sentence_is_how_often_it_is_as
 ) -> None:
     budget = SamplingBudget(12, 4, expected, 8, 1, expected)
     scores = np.random.default_rng(5).normal(0.3, 0.5, 30).tolist()
-    draws = 6_000
+    draws = bar(6_000, 1_500)
     asked = Counter[int]()
     stored: dict[int, float] = {}
     for number in range(draws):

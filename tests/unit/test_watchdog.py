@@ -183,14 +183,14 @@ with dog:
     print("lives", flush=True)
     wait_for_looks(10**9)
 """
-    with started(BEGINNING.replace("0.5)", "2.0)") + script) as process:
+    with started(BEGINNING.replace("0.5)", "1.0)") + script) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGSTOP)
         wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED, what="the stop")
         stopped_at = time.monotonic()
-        wait_until(lambda: time.monotonic() > stopped_at + 3.0, what="a stop longer than the silence that is allowed")
+        wait_until(lambda: time.monotonic() > stopped_at + 1.5, what="a stop longer than the silence that is allowed")
         process.send_signal(signal.SIGCONT)
         process.stdin.write("go on\n")
         process.stdin.flush()

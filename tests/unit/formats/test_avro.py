@@ -22,6 +22,7 @@ from schemas.errors import UnusablePayload
 from schemas.lines import MAX_ROWS
 from schemas.payload import MAX_DEPTH
 from schemas.reject_reason import RejectReason
+from tests.bars import bar
 
 MAX_BYTES = 1_000_000
 
@@ -259,14 +260,14 @@ def plain(value: Any) -> Any:
 
 
 @given(records())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=bar(200, 75), deadline=None)
 def test_whatever_fastavro_writes_is_read_as_it_was(case: tuple[Any, Any]) -> None:
     schema, value = case
     assert round_trip(schema, value) == plain(value)
 
 
 @given(records(), st.binary(max_size=60), st.integers(0, 60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=bar(300, 75), deadline=None)
 def test_no_bytes_raise_anything_but_the_refusal(case: tuple[Any, Any], junk: bytes, place: int) -> None:
     schema, value = case
     good, told = written(schema, value), list[str]()
@@ -279,7 +280,7 @@ def test_no_bytes_raise_anything_but_the_refusal(case: tuple[Any, Any], junk: by
 
 
 @given(st.binary(max_size=40), st.integers(0, 200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=bar(300, 75), deadline=None)
 def test_no_file_raises_anything_but_the_refusal(junk: bytes, place: int) -> None:
     good, told = file_of(NODE, [{"text": "a", "next": None, "more": []}], "deflate"), list[str]()
     for one in (b"Obj\x01" + junk, good[:place] + junk + good[place + len(junk) :]):

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from schemas.adapters.frameworks import FRAMEWORKS
 from schemas.decoding import Decoded, Rejected, Skipped
+from tests.bars import bar
 from tests.unit.formats.exchanges import results_of
 from tests.unit.formats.json_values import ANYTHING
 
@@ -27,7 +28,7 @@ rows = st.recursive(
 
 
 @given(rows | st.dictionaries(names, ANYTHING, max_size=5))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=bar(400, 100), deadline=None)
 def test_whatever_a_framework_might_have_dumped_is_read_or_refused(row: object) -> None:
     results = results_of(row)  # type: ignore[arg-type]  # it is JSON
     assert results

@@ -16,6 +16,7 @@ from schemas.decoding import decode_payload
 from schemas.payload import JsonObject
 from schemas.traces.assembly import assemble
 from schemas.traces.piece import uppermost_keys
+from tests.bars import bar
 from tests.unit.formats import (
     test_langchain_events,
     test_langfuse,
@@ -79,7 +80,7 @@ def read(row: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("name", ROWS)
-@settings(max_examples=200)
+@settings(max_examples=bar(200, 60))
 @given(value=ANYTHING, random=st.randoms(use_true_random=False))
 def test_anything_may_stand_anywhere(name: str, value: JsonValue, random: Random) -> None:
     if isinstance(value, int) and not -(2**63) <= value < 2**64:

@@ -17,6 +17,7 @@ from schemas.encodings.protobuf import protobuf_as_json
 from schemas.encodings.schema import Schema, SchemaKind
 from schemas.errors import UnusablePayload
 from schemas.reject_reason import RejectReason
+from tests.bars import bar
 
 TEXT = """
 // A comment; with "quotes".
@@ -250,7 +251,7 @@ def test_hostile_bytes_have_a_name(value: bytes, reason: RejectReason) -> None:
 
 
 @given(st.binary(max_size=80), st.binary(max_size=4))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=bar(500, 150), deadline=None)
 def test_no_bytes_raise_anything_but_the_refusal(value: bytes, front: bytes) -> None:
     told: list[str] = []
     for one in (front + value, INTERACTION + value, b"\x00" + value):
@@ -267,7 +268,7 @@ words = st.sampled_from(
 
 
 @given(st.lists(words, max_size=20).map(" ".join) | st.text(max_size=30))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=bar(500, 150), deadline=None)
 def test_no_text_raises_anything_but_that_it_is_no_schema(text: str) -> None:
     try:
         found = file_of_text(text, "a.proto")

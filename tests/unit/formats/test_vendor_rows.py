@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from schemas.decoding import Decoded
+from tests.bars import bar
 from tests.unit.formats import (
     test_anthropic,
     test_aws,
@@ -51,7 +52,7 @@ def spoiled(value: JsonValue, steps: list[int], other: JsonValue) -> JsonValue:
 
 
 @given(st.sampled_from(ROWS), STEPS, ANYTHING)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=bar(600, 150), deadline=None)
 def test_a_row_that_is_spoiled_anywhere_has_an_outcome(row: dict[str, Any], steps: list[int], other: JsonValue) -> None:
     found = read(spoiled(row, steps, other))
     if isinstance(found, Decoded):

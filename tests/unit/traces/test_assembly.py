@@ -11,6 +11,7 @@ from schemas.envelope import JsonObject
 from schemas.skip_reason import SkipReason
 from schemas.traces.assembly import assemble
 from schemas.traces.step import Document, Step, StepKind
+from tests.bars import bar
 from tests.unit.traces.steps import MILK, TEA, TRACE, chain, llm, rag, reranker, retriever, step
 
 
@@ -399,7 +400,7 @@ def test_texts_that_are_missing_beside_others_are_counted_and_wanted() -> None:
 # Hostile shapes.
 
 
-@pytest.mark.parametrize("size", [30_000])
+@pytest.mark.parametrize("size", [bar(30_000, 10_000)])
 def test_a_deep_a_wide_and_a_round_trace_end(size: int) -> None:
     deep = [chain(str(number), str(number - 1) if number else None, answer="Hot.") for number in range(size)]
     assert len(exchanges_of([*deep, retriever("found", str(size - 1), TEA)])) == 1
