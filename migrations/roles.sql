@@ -64,8 +64,9 @@ GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_p
 GRANT INSERT ON chunk_attributions TO gasp_worker;
 GRANT SELECT, INSERT, DELETE ON ledger, offset_gaps TO gasp_worker;
 GRANT SELECT, INSERT ON ledger_items TO gasp_worker;
-GRANT SELECT, INSERT, UPDATE ON traces TO gasp_worker;
-GRANT SELECT, INSERT ON trace_pieces TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON traces TO gasp_worker;
+GRANT SELECT, INSERT, DELETE, UPDATE (trace_pk) ON trace_pieces TO gasp_worker;
+GRANT SELECT, INSERT, UPDATE (trace_pk) ON trace_aliases TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE ON partition_offsets, review_paces, outbox, second_opinions, result_exports TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (state, closed_at, closed_because) ON review_tasks TO gasp_worker;
 GRANT SELECT, INSERT ON review_sentences TO gasp_worker;
@@ -92,6 +93,7 @@ GRANT SELECT ON v_offset_gaps TO gasp_reviewer, gasp_dashboard;
 GRANT SELECT ON v_reviewer_agreement, v_second_opinions TO gasp_reviewer, gasp_dashboard;
 GRANT SELECT ON v_rates_5m, v_rates_1d, v_chunk_usage, v_review_queue, v_threshold_history, v_calibration_runs, v_quality
     TO gasp_reviewer, gasp_dashboard;
+GRANT SELECT ON v_traces, v_traces_1d TO gasp_reviewer, gasp_dashboard;
 
 -- A reviewer may label by plain SQL. The view's trigger writes with the rights of the owner.
 GRANT INSERT ON review_label_entry TO gasp_reviewer;

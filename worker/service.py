@@ -7,7 +7,8 @@ import socket
 import uuid
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
 
@@ -24,13 +25,18 @@ from gasp_core.passes.choice import choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
 from schemas.encodings.schema import Schemas
+from worker.documents.documents import opened_documents
 from worker.errors import SettingsError
 from worker.export.exporter import exporting
+from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.endpoints import open_sink
+from worker.ingest.ends import PartitionEnds
 from worker.ingest.judging import Judging
 from worker.ingest.pace import PART_S
 from worker.ingest.scoring import AnswerScorer, Scoring, TellsProgress
 from worker.ingest.settle import Ingest
 from worker.ingest.topic_reader import TopicReader
+from worker.jobs.assembling import AssemblyWork
 from worker.jobs.attribution import AttributionWork
 from worker.jobs.leased import LeasePolicy
 from worker.jobs.maintenance import maintenance_jobs
@@ -38,6 +44,7 @@ from worker.jobs.rescoring import RescoringWork
 from worker.jobs.schedule import scheduled_jobs
 from worker.review.labelling import labelling
 from worker.review.relays import relaying
+from worker.rules.pieces import TracePolicy
 from worker.rules.settlement import Settled
 from worker.runtime.background import Background
 from worker.runtime.engine import Engine
@@ -108,7 +115,13 @@ def run_service(
         start.call(lambda: require_usable_schema(store.server), name="schema")
         start.call(store.weekly_partitions.ensure, name="weeks")
         stack.enter_context(
-            observed(telemetry, jobs=store.attribution_jobs, outbox=store.outbox, runs=store.calibration_runs)
+            observed(
+                telemetry,
+                jobs=store.attribution_jobs,
+                outbox=store.outbox,
+                runs=store.calibration_runs,
+                traces=store.traces,
+            )
         )
         if Role.MAINTAIN in roles:
             _maintain(settings, store, owner, stop, telemetry, stack)
@@ -147,7 +160,7 @@ def _with_scorer(
 
 def _maintain(settings: Settings, store: Store, owner: str, stop: Stop, telemetry: Telemetry, stack: ExitStack) -> None:
     """The role that needs no model: what is done on a schedule, review tasks out, labels in."""
-    stack.enter_context(scheduled_jobs(store.job_runs, owner, maintenance_jobs(store), stop))
+    stack.enter_context(scheduled_jobs(store.job_runs, owner, maintenance_jobs(store, settings.trace_keep_days), stop))
     stack.enter_context(relaying(settings, store.outbox, store.leases, owner, stop, telemetry))
     stack.enter_context(exporting(settings, store.exports, store.leases, owner, stop, telemetry))
     stack.enter_context(
@@ -287,6 +300,18 @@ def _asking(worker: _Worker) -> AbstractContextManager[tuple[OpinionWork, ...]]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What those share who read topics and make exchanges of traces; ``retry`` is the engine's policy."""
+
+    scoring: Scoring
+    engine: Engine[Settled]
+    retry: RetryPolicy
+    on_settled: Callable[[Settled], None]
+    schemas: Schemas
+    ends: PartitionEnds = field(default_factory=PartitionEnds)
+
+
 def _consume(
     worker: _Worker,
     scoring: Scoring,
@@ -298,21 +323,46 @@ def _consume(
     first, *others = worker.settings.topics
     with ExitStack() as stack:
         schemas = stack.enter_context(opened_schemas(worker.settings))
+        shared = _Shared(scoring, engine, retry, on_settled, schemas)
+        assembling = _assembling(worker, shared, stack)
+        # After what follows was left: then nothing more is claimed, and what is at hand had its time.
+        stack.callback(assembling.release)
+        stack.enter_context(engine.turns(assembling.run))
         for topic in others:
-            read = partial(_read_topic, worker, topic, schemas, scoring, engine, retry, on_settled)
+            read = partial(_read_topic, worker, topic, shared)
             stack.enter_context(Background(f"topic {topic}", read, worker.stop))
-        _read_topic(worker, first, schemas, scoring, engine, retry, on_settled)
+        _read_topic(worker, first, shared)
 
 
-def _read_topic(
-    worker: _Worker,
-    topic: str,
-    schemas: Schemas,
-    scoring: Scoring,
-    engine: Engine[Settled],
-    retry: RetryPolicy,
-    on_settled: Callable[[Settled], None],
-) -> None:
+def _assembling(worker: _Worker, shared: _Shared, stack: ExitStack) -> AssemblyWork:
+    """What makes exchanges of traces; it has a producer of its own, for traces that are refused."""
+    settings, store, telemetry = worker.settings, worker.store, worker.telemetry
+    start = RetryPolicy(worker.stop, telemetry, part="assembling", within_s=settings.work_timeout_s)
+    sink = stack.enter_context(start.call(lambda: open_sink(settings, worker.owner), name="sink"))
+    telemetry.liveness.excuse("assembling")
+    return AssemblyWork(
+        traces=store.traces,
+        offsets=store.offsets,
+        leases=store.leases,
+        judging=_judging(worker, shared),
+        dead_letters=DeadLetters(sink, settings.dead_letter_topic, settings.max_message_bytes),
+        lookup=stack.enter_context(opened_documents(settings, worker.stop.left_s)),
+        ends=shared.ends,
+        topics=settings.topics,
+        due=_trace_policy(settings),
+        open_per_app=settings.trace_open_per_app,
+        default_app=settings.default_app,
+        policy=LeasePolicy(worker.owner, settings.attribution_lease_s, settings.attribution_max_attempts),
+        retry=shared.retry,
+        metrics=telemetry.metrics,
+    )
+
+
+def _trace_policy(settings: Settings) -> TracePolicy:
+    return TracePolicy(timedelta(seconds=settings.trace_grace_s), timedelta(seconds=settings.trace_timeout_s))
+
+
+def _read_topic(worker: _Worker, topic: str, shared: _Shared) -> None:
     """Read one topic until a stop is asked for."""
     settings, store, telemetry = worker.settings, worker.store, worker.telemetry
     is_first = topic == settings.first_topic
@@ -329,35 +379,37 @@ def _read_topic(
         batch_messages=settings.batch_messages,
         first_start=settings.first_start,
         part="kafka" if is_first else f"kafka {topic}",
+        on_ends=partial(shared.ends.put, topic),
     )
     with reader.opened(reader.open_source) as (source, dead_letters):
         ingest = Ingest(
-            judging=_judging(worker, scoring, retry),
+            judging=_judging(worker, shared),
             settlements=store.settlements,
             dead_letters=dead_letters,
             max_message_bytes=settings.max_message_bytes,
             default_app=settings.default_app,
             format_name=settings.format_of(topic),
-            schemas=schemas,
-            retry=retry,
+            schemas=shared.schemas,
+            retry=shared.retry,
             metrics=telemetry.metrics,
+            traces=_trace_policy(settings),
         )
         try:
-            reader.run(source, ingest, engine, on_settled)
+            reader.run(source, ingest, shared.engine, shared.on_settled)
         finally:
             telemetry.liveness.excuse(poll)
 
 
-def _judging(worker: _Worker, scoring: Scoring, retry: RetryPolicy) -> Judging:
+def _judging(worker: _Worker, shared: _Shared) -> Judging:
     settings, store = worker.settings, worker.store
     return Judging(
         interactions=store.interactions,
         thresholds=store.thresholds,
         sampling=store.sampling,
-        scoring=scoring,
+        scoring=shared.scoring,
         scorer_id=worker.scorer_id,
         detector=worker.detector,
-        retry=retry,
+        retry=shared.retry,
         metrics=worker.telemetry.metrics,
         channels=settings.review_channels,
         exports=settings.export_destinations,

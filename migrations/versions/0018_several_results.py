@@ -114,6 +114,8 @@ CREATE TABLE IF NOT EXISTS trace_pieces (
     partition integer NOT NULL,
     incarnation integer NOT NULL,
     record_offset bigint NOT NULL,
+    trace_id text NOT NULL,
+    within text,
     adapter text NOT NULL,
     steps text NOT NULL,
     digest bytea NOT NULL,
@@ -121,12 +123,24 @@ CREATE TABLE IF NOT EXISTS trace_pieces (
     value_bytes integer NOT NULL,
     key bytea,
     headers jsonb,
-    CONSTRAINT pk_trace_pieces PRIMARY KEY (trace_pk, topic, partition, incarnation, record_offset),
+    CONSTRAINT pk_trace_pieces PRIMARY KEY (trace_pk, topic, partition, incarnation, record_offset, trace_id),
     CONSTRAINT fk_trace_pieces_trace_pk_traces FOREIGN KEY (trace_pk) REFERENCES traces ON DELETE CASCADE
 )
 """
 
+# Some logs name only the step above: the keys of such steps belong to the trace of the uppermost.
+_TRACE_ALIASES = """
+CREATE TABLE IF NOT EXISTS trace_aliases (
+    system text NOT NULL,
+    trace_id text NOT NULL,
+    trace_pk bigint NOT NULL,
+    CONSTRAINT pk_trace_aliases PRIMARY KEY (system, trace_id),
+    CONSTRAINT fk_trace_aliases_trace_pk_traces FOREIGN KEY (trace_pk) REFERENCES traces ON DELETE CASCADE
+)
+"""
+
 _TRACE_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS ix_trace_aliases_trace_pk ON trace_aliases (trace_pk)",
     "CREATE INDEX IF NOT EXISTS ix_traces_claim ON traces (run_after, id) WHERE state = 'waiting'",
     "CREATE INDEX IF NOT EXISTS ix_traces_running ON traces (leased_until) WHERE state = 'running'",
     "CREATE INDEX IF NOT EXISTS ix_traces_open ON traces (app, first_at) WHERE state <> 'done'",
@@ -143,17 +157,19 @@ _COLUMNS = (
 def upgrade() -> None:
     # Each on its own, and each may be done again: no two tables or views are locked at once.
     with op.get_context().autocommit_block():
-        for statement in (_LEDGER, *_VALIDATED, _LEDGER_ITEMS, *_INDEXES, _TRACES, _TRACE_PIECES, *_TRACE_INDEXES):
+        for statement in (_LEDGER, *_VALIDATED, _LEDGER_ITEMS, *_INDEXES):
             op.execute(statement)
-        for statement in _COLUMNS:
+        for statement in (_TRACES, _TRACE_PIECES, _TRACE_ALIASES, *_TRACE_INDEXES, *_COLUMNS):
             op.execute(statement)
         apply_definitions(op.get_bind(), applied_definitions(revision))
 
 
 def downgrade() -> None:
+    # Views lose columns only when they are made anew.
+    op.execute("DROP VIEW v_dead_letters, v_interactions, v_verdicts")
+    take_back_definitions(op.get_bind(), revision)
     op.execute("""
-        DROP VIEW v_dead_letters;
-        DROP TABLE ledger_items, trace_pieces, traces;
+        DROP TABLE ledger_items, trace_pieces, trace_aliases, traces;
         ALTER TABLE interactions DROP COLUMN sources, DROP COLUMN trace;
         ALTER TABLE partition_offsets DROP COLUMN end_asked_at;
         DELETE FROM ledger WHERE outcome = 'collected';
@@ -164,4 +180,3 @@ def downgrade() -> None:
             ADD CONSTRAINT ck_ledger_outcome CHECK (outcome IN ('scored', 'labelled', 'skipped', 'dead_lettered')),
             ADD CONSTRAINT ck_ledger_reason CHECK ((reason IS NULL) = (outcome IN ('scored', 'labelled')))
     """)
-    take_back_definitions(op.get_bind(), revision)

@@ -14,24 +14,32 @@ from tests.integration.store_examples import (
     attributed,
     claim,
     prepared,
+    record,
     rows,
     scored,
     selected,
 )
+from tests.integration.trace_examples import collected, rag_steps
+from worker.rules.pieces import ClosedBy, TracePolicy
 from worker.rules.policy import DEFAULT_POLICY
+from worker.rules.settlement import Outcome, Settlement
 from worker.rules.verdict import Threshold
 from worker.store.attribution_jobs import AttributionJob
+from worker.store.exports import ExportJob
 from worker.store.opinion_jobs import OpinionJob
 from worker.store.outbox import LeaseRequest, OutboxEvent
 from worker.store.rescore_jobs import History, RescoreJob
 from worker.store.retention_periods import Period
 from worker.store.store import Store
 from worker.store.threshold_versions import MANUAL, Proposal
+from worker.store.traces import Closing, TraceJob
 
 SCORES = [0.01, 0.05]
 DROPS = [[0.3, -0.2], [0.4, 0.1]]
 ANSWERS = 8
 VERIFIER = "verifier-1"
+TRACE_PARTITION = 4
+AT_ONCE = TracePolicy(grace=timedelta(0), time_out=timedelta(0))
 DUE = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 HISTORY = History(datetime(2000, 1, 1, tzinfo=UTC))
 EVENTS = LeaseRequest("kafka", "relay-1", limit=2, lease_s=60, max_attempts=3, wait_s=0)
@@ -52,6 +60,8 @@ class Claimed:
     rescoring: RescoreJob
     opinion: OpinionJob
     events: tuple[OutboxEvent, ...]
+    trace: TraceJob
+    export: ExportJob
 
 
 def filled(store: Store, url: str) -> Claimed:
@@ -76,6 +86,8 @@ def filled(store: Store, url: str) -> Claimed:
         _rescoring(store, other_id),
         _opinion(store, scorer_id),
         store.outbox.claim(EVENTS),
+        _trace(store, scorer_id, url),
+        _export(store, scorer_id, threshold),
     )
     _retire(store, url)
     _make_old(store, url)
@@ -114,6 +126,35 @@ def _opinion(store: Store, scorer_id: int) -> OpinionJob:
     assert store.opinion_jobs.queue(scorer_id, VERIFIER, daily=10, limit=2) == 2
     job = store.opinion_jobs.claim("worker-1", VERIFIER, 60, 3)
     assert job is not None
+    return job
+
+
+def _trace(store: Store, scorer_id: int, url: str) -> TraceJob:
+    """One is closed, a long time ago, one stays with us, and two wait."""
+    assert store.offsets.claim(claim(TRACE_PARTITION)) is not None
+    batch = [collected(offset, f"t-{offset}", *rag_steps(offset), partition=TRACE_PARTITION) for offset in range(4)]
+    whole = replace(advance(0, 4, TRACE_PARTITION), end_offset=4)
+    store.settlements.settle(scorer_id, batch, [whole], AT_ONCE)
+    old, ours = store.traces.claim("worker-1", topics=["other"], policy=AT_ONCE, lease_s=60, limit=2)
+    store.traces.close(scorer_id, [closing(old)])
+    rows(url, "UPDATE traces SET finished_at = finished_at - interval '40 days' WHERE state = 'done'")
+    return ours
+
+
+def closing(job: TraceJob) -> Closing:
+    """The end of a trace that is none of ours."""
+    found = Settlement(record(0, TRACE_PARTITION), Outcome.SKIPPED, "not_rag")
+    return Closing(job, ClosedBy.COMPLETE, "shop", ((found, 0),))
+
+
+def _export(store: Store, scorer_id: int, threshold: Threshold) -> ExportJob:
+    """One of two answers; the other one waits."""
+    batch = [
+        replace(scored(4 + number, f"told-{number}", SCORES, threshold, partition=TRACE_PARTITION), exports=("otlp",))
+        for number in range(2)
+    ]
+    store.settlements.settle(scorer_id, batch, [advance(4, 6, TRACE_PARTITION)])
+    (job,) = store.exports.claim("otlp", owner="worker-1", limit=1, lease_s=60, max_attempts=3)
     return job
 
 

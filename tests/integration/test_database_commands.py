@@ -74,7 +74,7 @@ def test_the_status_without_a_broker_is_what_the_database_knows(
     command: Command, store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _one_answer(store)
-    known = [(one.partition, one.next_offset, one.end_offset, one.lag) for one in store.offsets.statuses()]
+    known = [(one.topic, one.partition, one.next_offset, one.end_offset, one.lag) for one in store.offsets.statuses()]
     monkeypatch.setenv("GASP_TOPIC", TOPIC)
     monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "no-such-host.invalid:9092")
     told = command("status --json", database_url)

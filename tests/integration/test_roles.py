@@ -16,30 +16,35 @@ from sqlalchemy.engine import make_url
 
 from migrations.errors import MigrationError
 from migrations.upgrade import upgrade
+from schemas.traces.piece import Piece, TraceKey
 from tests.databases import copy_database, drop_copy
 from tests.integration.label_examples import label
 from tests.integration.store_examples import (
     OCCURRED_AT,
     OTHER_IDENTITY,
+    TOPIC,
     advance,
     attributed,
     claim,
     dead_letter,
     grounding,
     prepared,
+    record,
     rows,
     scored,
     scores_of,
     selected,
 )
 from tests.integration.trace_examples import collected
-from tests.unit.traces.steps import rag
+from tests.unit.traces.steps import rag, step
 from worker.embedded.databases import create_database, drop_database, psql_command
 from worker.embedded.programs import run
 from worker.jobs.retention import Remover
 from worker.review.usual_day import renew_usual_days
 from worker.rules.opinion import Opinion, OpinionLabel
+from worker.rules.pieces import ClosedBy, TracePolicy, kept_pieces
 from worker.rules.policy import DEFAULT_POLICY
+from worker.rules.settlement import Outcome, Settlement
 from worker.rules.verdict import judge
 from worker.store.calibration_runs import CalibrationRun
 from worker.store.errors import StoreNotReady
@@ -50,6 +55,7 @@ from worker.store.revisions import Judged
 from worker.store.schema import require_usable_schema
 from worker.store.store import Store, open_store
 from worker.store.threshold_versions import Proposal
+from worker.store.traces import Closing
 
 ROLES_FILE = Path(__file__).parents[2] / "migrations" / "roles.sql"
 # A login for each role, and one that has none.
@@ -225,11 +231,28 @@ def consume(store: Store) -> int:
     assert len(store.interactions.known(scorer_id, [_key(batch[0])])) == 1
     store.settlements.settle(scorer_id, [scored(4, "id-0", GAPS, threshold, edition="Once more. ")], [advance(4, 5)])
     store.settlements.settle(scorer_id, [scored(5, "id-0", GAPS, threshold)], [advance(5, 6)])
-    store.settlements.settle(scorer_id, [collected(6, "t-1", *rag())], [advance(6, 7)])
-    passed = store.offsets.claim(claim(owner="worker-2", generation=4, beginning=9))
+    at_once = TracePolicy(grace=timedelta(0), time_out=timedelta(0))
+    store.settlements.settle(scorer_id, [collected(6, "t-1", step("more", "root"))], [advance(6, 7)], at_once)
+    assemble(store, scorer_id, at_once)
+    passed = store.offsets.claim(claim(owner="worker-2", generation=4, beginning=12))
     assert passed is not None
     assert passed.lost is not None
     return scorer_id
+
+
+def assemble(store: Store, scorer_id: int, due: TracePolicy) -> None:
+    """Close a trace; join what turns out to be one."""
+    store.offsets.note_ends(TOPIC, "worker-1", {0: 7})
+    (job,) = store.traces.claim("worker-1", topics=[TOPIC], policy=due, lease_s=60, limit=1)
+    assert len(store.traces.pieces([job])[job.id]) == 2
+    found = Settlement(record(3), Outcome.SKIPPED, "not_rag")
+    closing = Closing(job, ClosedBy.COMPLETE, "shop", ((found, 0),))
+    assert store.traces.close(scorer_id, [closing]).traces == {ClosedBy.COMPLETE: 1}
+    for offset, (key, within) in enumerate((("c", "b"), ("b", "a")), start=7):
+        pieces, _ = kept_pieces([Piece(TraceKey("runs", key), (step(key, within),), "runs", within=within)])
+        came = Settlement(record(offset), Outcome.COLLECTED, pieces=tuple(pieces))
+        store.settlements.settle(scorer_id, [came], [advance(offset, offset + 1)], due)
+    assert (store.traces.open().open, store.traces.close_surplus(10)) == (1, 0)
 
 
 def _key(settlement: object) -> tuple[str, str, str]:
@@ -305,14 +328,15 @@ def keep_up(store: Store, owner: str) -> None:
         store.job_runs.end("retention", due, failed=False, detail=None)
     assert store.job_runs.prune(30) == 1
     assert store.leases.reap() == 0
+    assert store.traces.empty(0, 10) == 1
     assert renew_usual_days(store.sampling, store.thresholds, store.interactions, threading.Event()) == "2 usual days"
     assert store.weekly_partitions.ensure(ahead_days=40) > 0
     age(owner)
     assert store.retention.overdue().weekly_tables > 0
     removed = Remover.of(store).remove(threading.Event()).removed
-    assert (removed.interactions, removed.ledger_rows, removed.lost_offsets) == (3, 7, 1)
-    assert removed.weekly_tables > 0
-    assert store.offsets.statuses()[0].next_offset == 9
+    assert (removed.interactions, removed.ledger_rows, removed.lost_offsets) == (3, 9, 1)
+    assert (removed.weekly_tables > 0, removed.traces) == (True, 1)
+    assert store.offsets.statuses()[0].next_offset == 12
     assert store.ledger.counts() == {}
 
 
@@ -327,6 +351,7 @@ def age(owner: str) -> None:
             ("passages", "stored_at"),
             ("ledger", "settled_at"),
             ("offset_gaps", "noticed_at"),
+            ("traces", "finished_at"),
         ):
             connection.execute(f"UPDATE {table} SET {column} = {column} - interval '40 days'")
     with open_store(owner, application_name="gasp-test") as store:

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.integration.store_examples import BROKER_TIME_MS, advance, claim, prepared, rows, scored
+from schemas.traces.piece import Piece, TraceKey
+from tests.integration.store_examples import BROKER_TIME_MS, advance, claim, prepared, record, rows, scored
 from tests.integration.trace_examples import collected, collected_all
 from tests.unit.traces.steps import chain, llm, rag, step
 from worker.rules import pieces as rules
-from worker.rules.pieces import TracePolicy
-from worker.rules.settlement import Outcome
+from worker.rules.pieces import TracePolicy, kept_pieces
+from worker.rules.settlement import Outcome, Settlement
 from worker.store.store import Store
 
 POLICY = TracePolicy(grace=timedelta(seconds=7), time_out=timedelta(seconds=300))
@@ -187,3 +188,50 @@ def test_what_lies_around_a_message_is_kept_for_its_letter_unless_it_is_large(st
     found = rows(database_url, "SELECT key, headers, value_bytes FROM trace_pieces ORDER BY record_offset")
     assert [(row["key"], row["value_bytes"]) for row in found] == [(b"\x00k", 2), (None, 2)]
     assert [row["headers"] is None for row in found] == [False, True]
+
+
+RUNS = [("a", None), ("b", "a"), ("c", "b"), ("d", "b"), ("e", "a")]
+
+
+def run(offset: int, key: str, within: str | None, partition: int = 0) -> Settlement:
+    """A record of a log that names the step above alone."""
+    pieces, _ = kept_pieces([Piece(TraceKey("runs", key), (step(key, within),), "runs", within=within)])
+    return Settlement(record(offset, partition), Outcome.COLLECTED, pieces=tuple(pieces))
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 4, 0, 3, 1], [3, 2, 4, 1, 0]])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_steps_that_name_the_one_above_alone_are_one_trace_in_whatever_order_they_come(
+    store: Store, database_url: str, order: list[int], *, at_once: bool
+) -> None:
+    scorer_id, _ = prepared(store)
+    came = [run(offset, *RUNS[number]) for offset, number in enumerate(order)]
+    if at_once:
+        store.settlements.settle(scorer_id, came, [advance(0, len(came))], POLICY)
+    else:
+        for offset, one in enumerate(came):
+            store.settlements.settle(scorer_id, [one], [advance(offset, offset + 1)], POLICY)
+    (trace,) = rows(database_url, TRACES)
+    assert (trace["trace_id"], trace["pieces"], trace["steps"], trace["has_root"]) == ("a", 5, 5, True)
+    kept = rows(database_url, "SELECT trace_id, within FROM trace_pieces ORDER BY trace_id")
+    assert [tuple(row.values()) for row in kept] == RUNS
+    # What comes of a step later need not say what lies above it.
+    pieces, _ = kept_pieces([Piece(TraceKey("runs", "c"), (step("c", "b", ended_ns=99),), "runs")])
+    later = Settlement(record(5), Outcome.COLLECTED, pieces=tuple(pieces))
+    store.settlements.settle(scorer_id, [later], [advance(5, 6)], POLICY)
+    assert [row["pieces"] for row in rows(database_url, TRACES)] == [6]
+
+
+def test_workers_that_join_the_same_traces_at_once_end_with_one(store: Store, database_url: str) -> None:
+    workers = len(RUNS)
+    scorer_id, _ = prepared(store, partitions=workers)
+    begin = threading.Barrier(workers, timeout=30)
+
+    def collect(partition: int) -> None:
+        begin.wait()
+        store.settlements.settle(scorer_id, [run(0, *RUNS[partition], partition)], [advance(0, 1, partition)], POLICY)
+
+    with ThreadPoolExecutor(workers) as threads:
+        list(threads.map(collect, range(workers)))
+    (trace,) = rows(database_url, TRACES)
+    assert (trace["trace_id"], trace["pieces"], trace["steps"]) == ("a", 5, 5)

@@ -11,6 +11,7 @@ import pytest
 from tests.databases import copy_database, drop_copy
 from tests.integration.label_examples import label
 from tests.integration.store_bench import (
+    AT_ONCE,
     DROPS,
     DUE,
     EVENTS,
@@ -19,6 +20,7 @@ from tests.integration.store_bench import (
     UNKNOWN,
     VERIFIER,
     Claimed,
+    closing,
     filled,
 )
 from tests.integration.store_examples import (
@@ -142,6 +144,19 @@ WRITES: Mapping[str, Write] = {
         store.rescore_jobs.finish(at.other_id, [(at.rescoring, Judged(grounding(SCORES), judge(SCORES, at.threshold)))])
         == 1
     ),
+    "traces.claim": lambda store, _: (
+        len(store.traces.claim("w", topics=[TOPIC], policy=AT_ONCE, lease_s=60, limit=1)) == 1
+    ),
+    "traces.postpone": lambda store, at: store.traces.postpone(at.trace, AT_ONCE),
+    "traces.close": lambda store, at: store.traces.close(at.scorer_id, [closing(at.trace)]).traces == {"complete": 1},
+    "traces.close_surplus": lambda store, _: store.traces.close_surplus(1) == 2,
+    "traces.empty": lambda store, _: store.traces.empty(30, 10) == 1,
+    "retention.delete_traces": lambda store, _: store.retention.delete_traces("shop", 10) == 1,
+    "offsets.note_ends": lambda store, _: store.offsets.note_ends(TOPIC, "worker-1", {0: 20}) is None,
+    "exports.claim": lambda store, _: (
+        len(store.exports.claim("otlp", owner="w", limit=5, lease_s=60, max_attempts=3)) == 1
+    ),
+    "exports.finish": lambda store, at: store.exports.finish(at.export),
     "replacement.close": lambda store, _: store.replacement.close(10) == 1,
     "opinion_jobs.queue": lambda store, at: (
         store.opinion_jobs.queue(at.scorer_id, "verifier-2", daily=10, limit=2) == 2
@@ -179,6 +194,7 @@ READS = {
     "calibration_runs.counts",
     "evidence.labelled_sentences",
     "evidence.population",
+    "exports.open_backlogs",
     "interactions.apps",
     "interactions.known",
     "labels.unknown_sentences",
@@ -193,6 +209,7 @@ READS = {
     "previews.flagging_below",
     "reports.read",
     "rescore_jobs.backlog",
+    "retention.apps",
     "retention.overdue",
     "retention_periods.all",
     "retention_periods.cutoff",
@@ -213,6 +230,9 @@ READS = {
     "thresholds.in_force",
     "thresholds.last_activation",
     "thresholds.versions",
+    "traces.counts",
+    "traces.open",
+    "traces.pieces",
     "votes.last",
 }
 

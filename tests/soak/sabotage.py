@@ -9,7 +9,7 @@ from enum import StrEnum
 from sqlalchemy import Connection, update
 
 from worker.broker.source import RecordSource
-from worker.ingest.dead_letters import DeadLetters
+from worker.ingest.dead_letters import DeadLetters, Form
 from worker.jobs.schedule import utc_now
 from worker.rules.pieces import TracePolicy
 from worker.rules.settlement import Advance, Outcome, Settled, Settlement
@@ -84,7 +84,7 @@ def _swallow_poison() -> None:
         kept = [one for one in settlements if one.outcome is not Outcome.DEAD_LETTERED]
         return original(self, scorer_id, kept, advances, traces)
 
-    def send(self: DeadLetters, settlements: Sequence[Settlement]) -> None:
+    def send(self: DeadLetters, settlements: Sequence[Settlement], first: Form = Form.WHOLE) -> None:
         """Send nothing."""
 
     Settlements.settle = settle  # type: ignore[method-assign]  # the point is to replace it

@@ -148,3 +148,60 @@ def test_a_background_source_does_not_run_while_inline_work_waits_behind_attribu
     with engine:
         assert done.wait(WAIT_S)
     assert order[:2] == ["attribution", "inline"]
+
+
+def test_a_source_that_takes_turns_has_one_after_each_piece_of_inline_work() -> None:
+    order: list[str] = []
+    gate = threading.Event()
+
+    def turn() -> bool:
+        order.append("turn")
+        return True
+
+    def hold() -> None:
+        assert gate.wait(WAIT_S)
+        order.append("inline")
+
+    with Engine[None](None, 0.1) as engine:
+        held = engine.submit(hold)
+        others = [engine.submit(lambda: order.append("inline")) for _ in range(5)]
+        with engine.turns(turn):
+            gate.set()
+            for future in (held, *others):
+                future.result(WAIT_S)
+            mixed = order[order.index("inline") :]
+    # Between the pieces that waited there was one turn each, and no more.
+    while "turn" in mixed[-1:]:
+        mixed.pop()
+    assert mixed == ["inline", *["turn", "inline"] * 5]
+
+
+def test_attribution_has_its_share_beside_turns_that_never_end() -> None:
+    attributed = threading.Event()
+
+    def attribute() -> bool:
+        attributed.set()
+        return True
+
+    with Engine[None](attribute, 0.5) as engine, engine.turns(lambda: True):
+        assert attributed.wait(WAIT_S)
+
+
+def test_leaving_the_turns_waits_for_the_one_at_hand_and_lets_none_follow() -> None:
+    begun, gate, ended = threading.Event(), threading.Event(), list[str]()
+
+    def turn() -> bool:
+        begun.set()
+        assert gate.wait(WAIT_S)
+        ended.append("turn")
+        return True
+
+    with Engine[None](None, 0.1) as engine:
+        with engine.turns(turn):
+            assert begun.wait(WAIT_S)
+            gate.set()
+        turns = len(ended)
+        engine.submit(lambda: None).result(WAIT_S)
+        engine.submit(lambda: None).result(WAIT_S)
+        assert turns >= 1
+        assert len(ended) == turns

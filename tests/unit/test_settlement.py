@@ -44,6 +44,12 @@ def test_the_letter_of_a_record_with_several_names_the_first_and_counts_the_othe
     assert three.detail == "row 2: answer: missing; and 2 more"
 
 
+def test_a_detail_that_names_its_row_names_it_once() -> None:
+    letter = letter_of(results(0, *[Outcome.DEAD_LETTERED] * 2, detail="row 7: answer: missing"))
+    assert letter is not None
+    assert letter.detail == "row 7: answer: missing; and 1 more"
+
+
 def test_a_long_detail_leaves_room_for_the_count() -> None:
     letter = letter_of(results(0, *[Outcome.DEAD_LETTERED] * 12, detail="x" * MAX_DETAIL_CHARS))
     assert letter is not None

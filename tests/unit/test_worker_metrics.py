@@ -39,6 +39,8 @@ UNIT_WORDS = {
     "batches_total": "batches",
     "ranges_total": "ranges",
     "steps_total": "steps",
+    "traces": "traces",
+    "traces_total": "traces",
     "info": "always 1",
 }
 

@@ -20,6 +20,7 @@ from worker.settings.scoring import AttributionChoice, ScoringChoice
 from worker.settings.second_opinion import SecondOpinionChoice
 from worker.settings.security import KafkaSecurity
 from worker.settings.settings import PREFIX, Settings
+from worker.settings.traces import TraceChoice
 
 GROUPS: dict[str, type[BaseModel]] = {
     "Database": DatabaseConnection,
@@ -27,6 +28,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "Topics and consumer group": Intake,
     "How messages are read": Reading,
     "Schemas of Avro and Protobuf": SchemaRegistryChoice,
+    "Traces in many messages": TraceChoice,
     "Model and detector": ScoringChoice,
     "Attribution": AttributionChoice,
     "Document store": DocumentStoreChoice,

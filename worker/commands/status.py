@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from worker.broker.admin import BrokerAdmin, Extent
 from worker.broker.errors import BrokerUnavailable
+from worker.rules.settlement import Outcome
 from worker.settings.security import kafka_security
 from worker.settings.settings import Settings
 from worker.store.offsets import PartitionStatus
@@ -37,7 +38,8 @@ class Status:
     """Everything that ``gasp-worker status`` shows; ``topic`` names all that are read, with commas between.
 
     ``outcomes`` maps ``outcome`` or ``outcome:reason`` to a count; ``attribution`` and ``rescoring`` map the states of
-    jobs to theirs. ``broker_problem`` is why the broker could not be asked, and what to do; None if it answered.
+    jobs to theirs, and ``traces`` has how many are ``open`` and how those that are closed ended. ``broker_problem`` is
+    why the broker could not be asked, and what to do; None if it answered.
     """
 
     topic: str
@@ -46,6 +48,7 @@ class Status:
     outcomes: dict[str, int]
     attribution: dict[str, int]
     rescoring: dict[str, int]
+    traces: dict[str, int]
 
     @property
     def lag(self) -> int | None:
@@ -70,13 +73,18 @@ def read_status(settings: Settings, store: Store) -> Status:
         topic=settings.topic,
         broker_problem=str(extents) if isinstance(extents, BrokerUnavailable) else None,
         partitions=tuple(_last_seen(stored) if isinstance(extents, BrokerUnavailable) else _told(stored, extents)),
-        outcomes={
-            str(outcome) if reason is None else f"{outcome}:{reason}": count
-            for (outcome, reason), count in sorted(store.ledger.counts().items(), key=str)
-        },
+        outcomes=_named(store.ledger.counts()),
         attribution=asdict(store.attribution_jobs.backlog()),
         rescoring=asdict(store.rescore_jobs.backlog()),
+        traces={"open": store.traces.open().open, **_named(store.traces.counts())},
     )
+
+
+def _named(counts: Mapping[tuple[Outcome, str | None], int]) -> dict[str, int]:
+    return {
+        str(outcome) if reason is None else f"{outcome}:{reason}": count
+        for (outcome, reason), count in sorted(counts.items(), key=str)
+    }
 
 
 def _extents(settings: Settings) -> dict[str, Extent] | BrokerUnavailable:

@@ -16,7 +16,7 @@ def status_json(status: Status) -> str:
 
 
 def status_text(status: Status) -> str:
-    """Three short tables, and a fourth if anything was queued for re-scoring."""
+    """Three short tables, and further ones if there are traces, or anything was queued for re-scoring."""
     return "\n".join([*_partition_lines(status), "", *_count_lines(status)])
 
 
@@ -48,6 +48,9 @@ def _count_lines(status: Status) -> Iterator[str]:
     yield from (f"  {outcome:<32} {count:>10}" for outcome, count in status.outcomes.items())
     if not status.outcomes:
         yield "  none yet"
+    if any(status.traces.values()):
+        yield "traces in several messages"
+        yield from (f"  {state:<32} {count:>10}" for state, count in status.traces.items())
     yield "attribution jobs"
     yield from (f"  {state:<32} {count:>10}" for state, count in status.attribution.items())
     if any(status.rescoring.values()):

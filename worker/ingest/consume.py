@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Protocol
@@ -59,6 +59,8 @@ class Settling(Protocol):
 class Consumer:
     """Runs in the thread that calls ``run``; owns the source. ``part`` is its name among what has to be ready.
 
+    ``on_ends`` is told now and then where the partitions end that are held.
+
     A batch has at most ``batch_messages`` records, fewer after one that ended its worker, and, unless it is a single
     one, ``batch_bytes``. After a stop the batch in flight gets the stop's grace and is then abandoned: what is not
     settled of it is read again by whoever has its partitions next.
@@ -78,6 +80,7 @@ class Consumer:
         retry: RetryPolicy,
         telemetry: Telemetry,
         on_settled: Callable[[Settled], None] = lambda _: None,
+        on_ends: Callable[[Mapping[int, int]], None] = lambda _: None,
         part: str = "kafka",
     ) -> None:
         self._part = part
@@ -91,6 +94,7 @@ class Consumer:
         self._stop = stop
         self._telemetry = telemetry
         self._on_settled = on_settled
+        self._on_ends = on_ends
         self._retry = retry
         self._unreadable: dict[int, RecordsUnreadable] = {}
         self._flight: Flight | None = None
@@ -281,6 +285,7 @@ class Consumer:
         self._telemetry.readiness.set(self._part, self._source.problem())
         # Asked for, since a partition that waits behind others has not been fetched for long.
         ends = self._source.end_offsets()
+        self._on_ends({partition: end for partition, end in ends.items() if partition in self._placement.held})
         for partition in self._placement.held.keys() & ends.keys():
             lag = max(0, ends[partition] - self._placement.held[partition].next_offset)
             self._telemetry.metrics.lag(self._topic, partition, lag)

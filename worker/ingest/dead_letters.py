@@ -33,15 +33,15 @@ class DeadLetters:
         self._topic = topic
         self._max_message_bytes = max_message_bytes
 
-    def send(self, settlements: Sequence[Settlement]) -> None:
-        """Send the records of which a result is a dead letter, each once.
+    def send(self, settlements: Sequence[Settlement], first: Form = Form.WHOLE) -> None:
+        """Send the records of which a result is a dead letter, each once; ``first`` is the most that is had of them.
 
         A message over the size limit, or larger than the topic takes, goes by reference: its place and reason without
         its value, and if its headers alone are too large, without them and its key; all that stays in the original
         topic. Raises BrokerUnavailable if the broker did not confirm them all.
         """
         dead = [letter for results in by_record(settlements) if (letter := letter_of(results)) is not None]
-        for form in Form:
+        for form in list(Form)[first:]:
             dead = self._send_all(dead, form)
         if dead:
             raise RecordTooLarge(self._topic, dead[0].record.memory_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class TopicReader:
     """Reads ``topic`` as a member of ``group``, at most ``batch_messages`` at a time.
 
     ``retry`` is the policy of the thread that polls, ``owner`` this process, as no other. ``part`` is what the topic is
-    called among what has to be ready.
+    called among what has to be ready. ``on_ends`` is told where the partitions end, now and then.
     """
 
     settings: Settings
@@ -39,6 +39,7 @@ class TopicReader:
     batch_messages: int
     first_start: FirstStart = "earliest"
     part: str = "kafka"
+    on_ends: Callable[[Mapping[int, int]], None] = lambda _: None
 
     def open_source(self) -> RecordSource:
         """Join the group, however long the broker is away. Raises TopicMissing, BrokerMisconfigured, Stopped."""
@@ -86,5 +87,6 @@ class TopicReader:
             retry=self.retry,
             telemetry=self.telemetry,
             on_settled=on_settled,
+            on_ends=self.on_ends,
             part=self.part,
         ).run()

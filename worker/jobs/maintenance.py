@@ -14,13 +14,19 @@ from worker.review.usual_day import renew_usual_days
 from worker.store.replacement import Replacement
 from worker.store.retention import Overdue
 from worker.store.store import Store
+from worker.store.traces import Traces
 
 KEEP_RUNS_DAYS = 30
+KEEP_TRACES_DAYS = 8
+EMPTIED_AT_ONCE = 500
 CLOSED_AT_ONCE = 1000
 
 
-def maintenance_jobs(store: Store) -> tuple[ScheduledJob, ...]:
-    """All of them, each on the parts of the store that it needs. Their names stand in ``job_runs``."""
+def maintenance_jobs(store: Store, trace_keep_days: int = KEEP_TRACES_DAYS) -> tuple[ScheduledJob, ...]:
+    """All of them, each on the parts of the store that it needs. Their names stand in ``job_runs``.
+
+    The steps of a trace that was closed are kept for ``trace_keep_days``.
+    """
     remover, recalibrator = Remover.of(store), Recalibrator.of(store)
     days = partial(renew_usual_days, store.sampling, store.thresholds, store.interactions)
     return (
@@ -31,6 +37,7 @@ def maintenance_jobs(store: Store) -> tuple[ScheduledJob, ...]:
             "ensure_weeks", daily(time(2, 10)), lambda _: _counted(store.weekly_partitions.ensure(), "weekly tables")
         ),
         ScheduledJob("close_replaced", every(3600), partial(_close, store.replacement)),
+        ScheduledJob("empty_traces", every(3600), partial(_empty, store.traces, trace_keep_days)),
         ScheduledJob("review_paces", every(3600), days),
         ScheduledJob("retention", daily(time(3, 10)), partial(_remove, remover)),
         ScheduledJob(
@@ -46,6 +53,14 @@ def _close(replacement: Replacement, stop: threading.Event) -> str:
     while not stop.is_set() and (found := replacement.close(CLOSED_AT_ONCE)):
         closed += found
     return _counted(closed, "jobs and tasks")
+
+
+def _empty(traces: Traces, keep_days: int, stop: threading.Event) -> str:
+    """What is kept of traces that were closed long ago, in portions."""
+    emptied = 0
+    while not stop.is_set() and (found := traces.empty(keep_days, EMPTIED_AT_ONCE)):
+        emptied += found
+    return _counted(emptied, "traces")
 
 
 def _counted(count: int, what: str) -> str:

@@ -11,7 +11,6 @@ from functools import partial
 from worker.errors import Stopped
 from worker.jobs.each_app import each_app
 from worker.store.errors import StoreBusy
-from worker.store.interactions import Interactions
 from worker.store.offsets import Offsets
 from worker.store.partitioning import WEEKLY_TABLES
 from worker.store.retention import Overdue, Retention
@@ -38,7 +37,6 @@ class Remover:
     periods: RetentionPeriods
     retention: Retention
     partitions: WeeklyPartitions
-    interactions: Interactions
     offsets: Offsets
 
     @classmethod
@@ -48,7 +46,6 @@ class Remover:
             periods=store.retention_periods,
             retention=store.retention,
             partitions=store.weekly_partitions,
-            interactions=store.interactions,
             offsets=store.offsets,
         )
 
@@ -65,12 +62,15 @@ class Remover:
         booked = 0 if before is None else self._delete_ledger(before, stop)
         lost = 0 if before is None else self.retention.delete_lost_offsets(before)
         # Last, because it is raised then if one of them failed.
-        each = ((app, partial(self._delete_interactions, app, stop)) for app in self.interactions.apps())
-        interactions = sum(each_app("retention", each))
-        return Removal(Overdue(dropped, interactions, booked, lost), in_use)
+        each = ((app, partial(self._delete_of, app, stop)) for app in self.retention.apps())
+        removed = list(each_app("retention", each))
+        interactions, traces = sum(one for one, _ in removed), sum(one for _, one in removed)
+        return Removal(Overdue(dropped, interactions, booked, lost, traces), in_use)
 
-    def _delete_interactions(self, app: str, stop: threading.Event) -> int:
-        return _in_batches(partial(self.retention.delete_interactions, app, INTERACTIONS_AT_ONCE), stop)
+    def _delete_of(self, app: str, stop: threading.Event) -> tuple[int, int]:
+        """How many interactions and traces of an app went."""
+        interactions = _in_batches(partial(self.retention.delete_interactions, app, INTERACTIONS_AT_ONCE), stop)
+        return interactions, _in_batches(partial(self.retention.delete_traces, app, INTERACTIONS_AT_ONCE), stop)
 
     def _drop_partitions(self, before: datetime, stop: threading.Event) -> tuple[int, tuple[str, ...]]:
         """How many weekly partitions were dropped, and which tables could not be looked through."""
@@ -94,7 +94,7 @@ def describe(found: Overdue) -> str:
     """In one line."""
     return (
         f"{found.weekly_tables} weekly tables, {found.interactions} interactions, {found.ledger_rows} ledger rows, "
-        f"{found.lost_offsets} rows of lost offsets"
+        f"{found.lost_offsets} rows of lost offsets{f', {found.traces} traces' if found.traces else ''}"
     )
 
 

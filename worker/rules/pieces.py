@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -13,6 +13,8 @@ import orjson
 from schemas.interaction import MAX_APP_CHARS, MAX_ID_CHARS
 from schemas.reject_reason import RejectReason
 from schemas.traces.piece import Piece, TraceKey
+from schemas.traces.step import Step
+from worker.rules.records import Record
 
 # Of one trace. The largest that agents are known to write have some hundred steps.
 MAX_STEPS = 5_000
@@ -48,10 +50,41 @@ class TracePolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredPiece:
+    """A piece that is kept, with the message in which it came, without its value.
+
+    Of a message whose key and headers were too large to be kept beside the piece, ``has_around`` is False.
+    """
+
+    record: Record
+    incarnation: int
+    trace: TraceKey
+    within: str | None
+    adapter: str
+    written: str
+    has_around: bool
+
+    def steps(self) -> list[Step]:
+        """What the message says."""
+        return [Step.from_json(step) for step in orjson.loads(self.written)]
+
+    @property
+    def order(self) -> tuple[int, str, int, int, int]:
+        """Of two pieces, the one that the broker had first has the lower; the same in every run."""
+        record = self.record
+        return (record.timestamp_ms or 0, record.topic, record.partition, self.incarnation, record.offset)
+
+
+TraceName = tuple[str, str]
+"""System and id of a trace."""
+
+
+@dataclass(frozen=True, slots=True)
 class TracePiece:
     """What one message says of one trace, as it is kept: its steps as a JSON array of ``Step.to_json``, ``size`` bytes.
 
-    ``digest`` tells pieces that say the same. With ``has_root`` the uppermost step of the trace is among them.
+    ``digest`` tells pieces that say the same. With ``has_root`` the uppermost step of the trace is among them. If it
+    lies ``within`` a key of the same system, the pieces of both are one trace.
     """
 
     trace: TraceKey
@@ -62,6 +95,17 @@ class TracePiece:
     has_root: bool
     app: str | None
     size: int
+    within: str | None = None
+
+    @property
+    def name(self) -> TraceName:
+        """The key that it came under."""
+        return (self.trace.system, self.trace.id)
+
+    @property
+    def names(self) -> tuple[TraceName, ...]:
+        """Its own key, and the one that it lies within."""
+        return (self.name,) if self.within is None else (self.name, (self.trace.system, self.within))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +131,8 @@ def kept_pieces(pieces: Iterable[Piece]) -> tuple[list[TracePiece], list[Unusabl
 def _kept(parts: Sequence[Piece]) -> TracePiece | UnusablePiece:
     first = parts[0]
     steps = [step for part in parts for step in part.steps]
-    if len(first.trace.id) > MAX_ID_CHARS:
+    within = next((part.within for part in parts if part.within is not None), None)
+    if max(len(first.trace.id), len(within or "")) > MAX_ID_CHARS:
         return UnusablePiece(RejectReason.WRONG_SHAPE, f"id of a trace: more than {MAX_ID_CHARS} characters")
     if len(steps) > MAX_STEPS:
         return UnusablePiece(RejectReason.TOO_LARGE, f"{len(steps)} steps of a trace, the limit is {MAX_STEPS}")
@@ -103,11 +148,35 @@ def _kept(parts: Sequence[Piece]) -> TracePiece | UnusablePiece:
         first.adapter,
         written.decode(),
         len(steps),
-        hashlib.sha256(written).digest(),
+        hashlib.sha256(orjson.dumps([first.trace.id, within]) + written).digest(),
         has_root=any(step.is_root for step in steps),
         app=app if app and len(app) <= MAX_APP_CHARS else None,
         size=len(written),
+        within=within,
     )
+
+
+def tops(pieces: Iterable[TracePiece], known: Mapping[TraceName, TraceName]) -> dict[TraceName, TraceName]:
+    """For each key of the pieces the name of the whole trace: the uppermost as far as is known.
+
+    ``known`` are the names that keys had before. Takes linear time.
+    """
+    above = dict(known)
+
+    def top(name: TraceName) -> TraceName:
+        way = []
+        while name in above:
+            way.append(name)
+            name = above[name]
+        above.update(dict.fromkeys(way, name))
+        return name
+
+    listed = list(pieces)
+    for piece in listed:
+        low, high = top(piece.names[0]), top(piece.names[-1])
+        if low != high:
+            above[low] = high
+    return {name: top(name) for piece in listed for name in piece.names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +209,21 @@ class TraceChange:
     opens: bool = False
     closes_as: ClosedBy | None = None
     late: int = 0
+
+
+def merged(trace: KnownTrace, others: Sequence[KnownTrace]) -> KnownTrace:
+    """The trace with the pieces of others that turned out to be parts of it."""
+    if trace.is_emptied:
+        return trace
+    all_of_them = (trace, *others)
+    too_large = any(one.closed_by is ClosedBy.TOO_LARGE for one in all_of_them)
+    return replace(
+        trace,
+        closed_by=ClosedBy.TOO_LARGE if too_large else trace.closed_by,
+        n_steps=sum(one.n_steps for one in all_of_them),
+        size=sum(one.size for one in all_of_them),
+        digests=frozenset(digest for one in all_of_them for digest in one.digests),
+    )
 
 
 def change_of(trace: KnownTrace, pieces: Sequence[TracePiece]) -> TraceChange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -83,6 +84,9 @@ class Settlement:
 
 S = TypeVar("S", bound=Settlement)
 
+# As decoding begins what it says of an element of an array.
+_NAMES_ROW = re.compile(r"row [0-9]+: ")
+
 
 def by_record(settlements: Sequence[S]) -> list[tuple[S, ...]]:
     """The results of each record, which lie one behind the other."""
@@ -99,7 +103,9 @@ def letter_of(results: Sequence[Settlement]) -> Settlement | None:
     if len(results) == 1 or not dead:
         return dead[0] if dead else None
     rest = f"; and {len(dead) - 1} more" if len(dead) > 1 else ""
-    told = f"row {dead[0].item}: {dead[0].detail or dead[0].reason}"
+    told = dead[0].detail or dead[0].reason or ""
+    if not _NAMES_ROW.match(told):
+        told = f"row {dead[0].item}: {told}"
     return replace(dead[0], detail=told[: MAX_DETAIL_CHARS - len(rest)] + rest)
 
 

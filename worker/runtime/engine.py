@@ -8,8 +8,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 import structlog
@@ -32,7 +33,8 @@ Source = Callable[[], bool]
 class Engine(Generic[T]):
     """Runs inline work that is submitted and, between it, ``attribute`` and the ``background``.
 
-    While inline work never ends, attribution still gets ``share`` of the model's time as long as it has jobs. A
+    A source that takes ``turns`` with the inline work has one after each piece of it, and more while none waits.
+    While these never end, attribution still gets ``share`` of the model's time as long as it has jobs. A
     background source gets what is left: its turn comes when no inline work waits and those before it have none. Use
     as a context manager; leaving it finishes the work at hand, then stops. If that takes longer than ``grace_s()``
     seconds (None: as long as it takes) it is abandoned: ``abandoned`` is then true, and the process has to be ended.
@@ -50,6 +52,9 @@ class Engine(Generic[T]):
     ) -> None:
         self._attribution = None if attribute is None else _Queue(attribute)
         self._background = [_Queue(source) for source in background]
+        self._turns: _Queue | None = None
+        self._has_turn = self._turns_busy = False
+        self._in_turn = threading.Lock()
         self._ledger = ShareLedger(share)
         self._wake = threading.Condition()
         self._waiting: deque[tuple[Callable[[], T], Future[T]]] = deque()
@@ -68,6 +73,21 @@ class Engine(Generic[T]):
             self._stopping = True
             self._wake.notify()
         self._thread.join(self._grace_s())
+
+    @contextmanager
+    def turns(self, source: Source) -> Iterator[None]:
+        """Let the source take turns until the context is left, which waits for its work at hand.
+
+        If that takes longer than the engine's grace it is left to it.
+        """
+        self._turns = _Queue(source)
+        try:
+            yield
+        finally:
+            self._turns = None
+            grace_s = self._grace_s()
+            if self._in_turn.acquire(timeout=-1 if grace_s is None else max(0.0, grace_s)):
+                self._in_turn.release()
 
     @property
     def abandoned(self) -> bool:
@@ -91,16 +111,28 @@ class Engine(Generic[T]):
         try:
             while not self._stopping or self._waiting:
                 self._beat()
-                if not (self._run_attribution() or self._run_background()):
+                if not (self._run_attribution() or self._run_turn() or self._run_background()):
                     self._run_inline()
         except BaseException as fault:  # noqa: BLE001 - handed to the thread that supervises this one
             log.error("engine_failed", error=type(fault).__name__)
             self._fault = fault
 
+    def _run_turn(self) -> bool:
+        if self._stopping or (self._waiting and not self._has_turn):
+            return False
+        self._has_turn = False
+        started = time.monotonic()
+        with self._in_turn:
+            turns = self._turns
+            self._turns_busy = turns is not None and turns.run()
+        if self._turns_busy:
+            self._ledger.spent(inline_s=time.monotonic() - started)
+        return self._turns_busy
+
     def _run_attribution(self) -> bool:
         if self._attribution is None or self._stopping:
             return False
-        if self._waiting and not self._ledger.attribution_is_behind():
+        if (self._waiting or self._turns_busy) and not self._ledger.attribution_is_behind():
             return False
         started = time.monotonic()
         found = self._attribution.run()
@@ -124,6 +156,7 @@ class Engine(Generic[T]):
         except Exception as error:  # noqa: BLE001 - the submitter decides
             future.set_exception(error)
         self._ledger.spent(inline_s=time.monotonic() - started)
+        self._has_turn = True
 
 
 class _Queue:

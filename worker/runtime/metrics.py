@@ -30,13 +30,14 @@ from schemas.reject_reason import RejectReason
 from schemas.skip_reason import SkipReason
 from worker.rules.claims import LossReason, LostOffsets
 from worker.rules.opinion import OpinionLabel
-from worker.rules.pieces import PieceSkip
+from worker.rules.pieces import ClosedBy, PieceSkip
 from worker.rules.settlement import Outcome, Settled
 from worker.rules.verdict import ALL_APPS, Threshold
 from worker.runtime.renamed_metrics import WithOldNames
 from worker.settings.channels import CHANNELS
 from worker.settings.exports import DESTINATIONS
 from worker.store.leases import Backlog
+from worker.store.traces import OpenTraces
 
 # OpinionLabel values where a fact has no name of its own.
 NO_REASON = "none"
@@ -52,7 +53,10 @@ BATCH_BUCKETS_MESSAGES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 
 
 class Stage(StrEnum):
-    """Where the time of a message goes. All but the last are stages of a batch; ``attribution`` is one job."""
+    """Where the time of a message goes.
+
+    Most are stages of a batch. ``assemble`` puts traces together that are due, and ``attribution`` is one job.
+    """
 
     POLL = "poll"
     DECODE = "decode"
@@ -62,6 +66,7 @@ class Stage(StrEnum):
     DEAD_LETTERS = "dead_letters"
     STORE = "store"
     COMMIT = "commit"
+    ASSEMBLE = "assemble"
     ATTRIBUTION = "attribution"
 
 
@@ -95,6 +100,7 @@ class Metrics:
         self._define_batches()
         self._define_faults()
         self._define_judgement()
+        self._define_traces()
         self._define_outbox()
         self._define_exports()
         self._define_opinions()
@@ -142,7 +148,8 @@ class Metrics:
         )
         self._settled = Counter(
             "gasp_settled_messages_total",
-            "Results of messages, by outcome and reason (none for scored, labelled and collected); most have one.",
+            "Results of messages and of traces that were closed, by outcome and reason (none for scored, labelled and "
+            "collected); most have one.",
             ("outcome", "reason"),
             registry=self._registry,
         )
@@ -219,6 +226,25 @@ class Metrics:
             registry=self._registry,
         )
 
+    def _define_traces(self) -> None:
+        self._open_traces = Gauge(
+            "gasp_open_traces",
+            "Traces in the database that wait for steps, by whether their uppermost step is there.",
+            ("root",),
+            registry=self._registry,
+        )
+        self._oldest_trace = Gauge(
+            "gasp_oldest_open_trace_age_seconds",
+            "Seconds since the first step of the oldest trace came that waits for others; 0 when none waits.",
+            registry=self._registry,
+        )
+        self._closed_traces = Counter(
+            "gasp_closed_traces_total",
+            "Traces that were closed, by what let nothing more be waited for.",
+            ("closed_by",),
+            registry=self._registry,
+        )
+
     def _define_outbox(self) -> None:
         self._outbox = Gauge(
             "gasp_outbox_events",
@@ -270,6 +296,12 @@ class Metrics:
             self._settled.labels(Outcome.SKIPPED, skip)
         for reject in RejectReason:
             self._settled.labels(Outcome.DEAD_LETTERED, reject)
+        self._begin_traces()
+
+    def _begin_traces(self) -> None:
+        for closed_by in ClosedBy:
+            self._closed_traces.labels(closed_by)
+        self.open_traces(OpenTraces())
 
     def lag(self, topic: str, partition: int, messages: int) -> None:
         """So many messages of an owned partition are logged and not yet settled."""
@@ -337,6 +369,21 @@ class Metrics:
         """So many attribution jobs wait, run and have failed. Those that are done are not counted: they pile up."""
         for state in ("waiting", "running", "failed"):
             self._jobs.labels(state).set(getattr(backlog, state))
+
+    def open_traces(self, found: OpenTraces) -> None:
+        """So many traces wait for steps."""
+        self._open_traces.labels("seen").set(found.open - found.without_root)
+        self._open_traces.labels("missing").set(found.without_root)
+        first_at = found.oldest_at
+        self._oldest_trace.set_function(
+            lambda: 0.0 if first_at is None else max(0.0, time.time() - first_at.timestamp())
+        )
+
+    def traces_closed(self, closed: Mapping[ClosedBy, int], results: Mapping[tuple[Outcome, str | None], int]) -> None:
+        """A transaction closed these traces, with these results, which count as those of messages do."""
+        for closed_by, count in closed.items():
+            self._closed_traces.labels(closed_by).inc(count)
+        self.settled(Settled(dict(results)))
 
     def outbox_backlogs(self, backlogs: Mapping[str, Backlog]) -> None:
         """So many events of each channel wait, run and have failed; none of a channel that is not there."""

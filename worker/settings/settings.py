@@ -22,6 +22,7 @@ from worker.settings.schema_registry import SchemaRegistryChoice
 from worker.settings.scoring import AttributionChoice, ScoringChoice
 from worker.settings.second_opinion import SecondOpinionChoice
 from worker.settings.security import KafkaSecurity
+from worker.settings.traces import TraceChoice
 
 PREFIX = "GASP_"
 _OTHER_TOPICS = ("dead_letter_topic", "review_tasks_topic", "review_labels_topic")
@@ -55,6 +56,7 @@ class Settings(
     ExportChoice,
     DocumentStoreChoice,
     SchemaRegistryChoice,
+    TraceChoice,
     BatchLimits,
     Reading,
     Intake,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
+from worker.rules.settlement import Settlement
 from worker.store.interactions import stored_revisions, write_revisions
 from worker.store.replacement import replace_verdicts
 from worker.store.review_tasks import AskedAnswer, write_tasks
@@ -36,6 +38,13 @@ def write_answers(connection: Connection, scorer_id: int, kept: Sequence[Keyed])
     if asked := _asked(plan, stored, pks):
         write_tasks(connection, scorer_id, asked)
     return Answers(pks, plan.duplicates)
+
+
+def time_for(connection: Connection, settlements: Sequence[Settlement]) -> datetime | None:
+    """The database's time, if a record has none of its own."""
+    if all(settlement.record.broker_time is not None for settlement in settlements):
+        return None
+    return connection.scalars(select(func.now())).one()
 
 
 def _asked(

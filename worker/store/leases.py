@@ -33,13 +33,13 @@ from sqlalchemy import (
 )
 
 from worker.store.repository import Repository, writes
-from worker.store.tables import attribution_jobs, outbox, rescore_jobs, result_exports, second_opinions
+from worker.store.tables import attribution_jobs, outbox, rescore_jobs, result_exports, second_opinions, traces
 
 # Written into the statements: a plan that is made for any value cannot use the indexes that hold these states alone.
 WAITING: ColumnElement[str] = literal_column("'waiting'")
 RUNNING: ColumnElement[str] = literal_column("'running'")
 
-QUEUES = (attribution_jobs, rescore_jobs, outbox, second_opinions, result_exports)
+QUEUES = (attribution_jobs, rescore_jobs, outbox, second_opinions, result_exports, traces)
 """The tables whose rows are leased."""
 
 _MAX_ERROR_CHARS = 1000

@@ -100,9 +100,14 @@ def _insert_new() -> ReturningInsert[Any]:
     return rows.returning(*(ledger.c[name] for name in _PLACE))
 
 
+def first_of(results: Sequence[Entry]) -> Entry:
+    """Of several results the one whose outcome is that of the whole."""
+    return min(results, key=lambda entry: _FIRST.index(entry.outcome))
+
+
 def _values(results: Sequence[Entry]) -> Values:
     """What is booked of a record, in the order of _COLUMNS."""
-    first = min(results, key=lambda entry: _FIRST.index(entry.outcome))
+    first = first_of(results)
     record = first.settlement.record
     letter = letter_of([entry.settlement for entry in results]) if first.outcome is Outcome.DEAD_LETTERED else None
     detail = letter.detail if letter else first.settlement.detail

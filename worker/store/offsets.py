@@ -18,6 +18,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     DateTime,
+    Integer,
     Row,
     Update,
     bindparam,
@@ -31,6 +32,7 @@ from sqlalchemy.dialects import postgresql
 
 from worker.rules.claims import Claim, LossReason, LostOffsets, Position
 from worker.rules.settlement import Advance
+from worker.store.bulk import arrays, unrolled
 from worker.store.errors import StoreNotReady
 from worker.store.repository import Repository, reads, writes
 from worker.store.tables import offset_gaps, partition_offsets
@@ -131,6 +133,20 @@ class Offsets(Repository):
             )
         )
         return replace(position, vanished=_enter_vanished(connection, claim))
+
+    @writes
+    def note_ends(
+        self, connection: Connection, topic: str, owner: str, ends: Mapping[int, int], age_s: float = 0.0
+    ) -> None:
+        """Partitions ended there so many seconds ago, as the broker said. Those of other owners are left out."""
+        asked = unrolled(partition=Integer(), end_offset=BigInteger())
+        rows = sorted(ends.items())
+        ours = (_offsets.topic == topic, _offsets.owner == owner, _offsets.partition == asked.c.partition)
+        noted = update(partition_offsets).where(*ours)
+        connection.execute(
+            noted.values(end_offset=asked.c.end_offset, end_asked_at=func.now() - timedelta(seconds=age_s)),
+            arrays(("partition", "end_offset"), rows),
+        )
 
     @writes
     def take_back_attempt(self, connection: Connection, advances: Sequence[Advance]) -> None:
@@ -341,7 +357,8 @@ def _step() -> Update:
         )
         .values(
             next_offset=bindparam("a_next_offset"),
-            end_offset=func.coalesce(bindparam("a_end_offset", type_=BigInteger()), _offsets.end_offset),
+            # It may have been asked for since the last fetch.
+            end_offset=func.greatest(bindparam("a_end_offset", type_=BigInteger()), _offsets.end_offset),
             generation=bindparam("a_generation"),
             last_broker_time=func.coalesce(
                 bindparam("a_broker_time", type_=DateTime(timezone=True)), _offsets.last_broker_time

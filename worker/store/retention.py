@@ -15,6 +15,7 @@ from sqlalchemy import (
     delete,
     func,
     literal,
+    literal_column,
     select,
     tuple_,
 )
@@ -23,7 +24,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from worker.store.interactions import stored_apps
 from worker.store.partitioning import partitions_before
 from worker.store.repository import Repository, reads, writes
-from worker.store.retention_periods import cutoff_of_all, is_old
+from worker.store.retention_periods import app_cutoff, cutoff_of_all, is_old
 from worker.store.review_tasks import withdraw_old, withdraw_removed
 from worker.store.tables import (
     attribution_jobs,
@@ -33,8 +34,10 @@ from worker.store.tables import (
     partition_offsets,
     rescore_jobs,
     retention_periods,
+    traces,
     verdicts,
 )
+from worker.store.traces import closed_trace_apps
 
 _periods = retention_periods.c
 _logged = interactions.c
@@ -49,6 +52,7 @@ class Overdue:
     interactions: int
     ledger_rows: int
     lost_offsets: int
+    traces: int = 0
 
 
 class Retention(Repository):
@@ -59,14 +63,21 @@ class Retention(Repository):
         """Count what the next run would remove."""
         before = cutoff_of_all(connection)
         old = sum(_count(connection, interactions, *is_old(app)) for app in stored_apps(connection))
+        closed = sum(_count(connection, traces, *_is_closed_long_ago(app)) for app in closed_trace_apps(connection))
         if before is None:
-            return Overdue(0, old, 0, 0)
+            return Overdue(0, old, 0, 0, closed)
         return Overdue(
             partitions_before(connection, before),
             old,
             _count(connection, ledger, _booked.settled_at < before),
             _count(connection, offset_gaps, offset_gaps.c.noticed_at < before),
+            closed,
         )
+
+    @reads
+    def apps(self, connection: Connection) -> list[str]:
+        """Every app that has interactions or traces."""
+        return sorted({*stored_apps(connection), *closed_trace_apps(connection)})
 
     @writes
     def delete_open_jobs(self, connection: Connection, before: datetime, limit: int) -> int:
@@ -107,6 +118,17 @@ class Retention(Repository):
         return removed
 
     @writes
+    def delete_traces(self, connection: Connection, app: str, limit: int) -> int:
+        """Remove traces of the app that were closed before its period began, with what is kept of them.
+
+        Returns how many went, at most ``limit``.
+        """
+        closed = select(traces.c.id).where(*_is_closed_long_ago(app)).order_by(traces.c.finished_at).limit(limit)
+        doomed = list(connection.scalars(closed.with_for_update(skip_locked=True)))
+        connection.execute(delete(traces).where(traces.c.id == any_(literal(doomed, ARRAY(BigInteger)))))
+        return len(doomed)
+
+    @writes
     def delete_ledger(self, connection: Connection, topic: str, partition: int, before: datetime, limit: int) -> int:
         """Remove rows of the partition that were booked before a time and lie behind its position; return how many.
 
@@ -132,6 +154,14 @@ class Retention(Repository):
     def delete_lost_offsets(self, connection: Connection, before: datetime) -> int:
         """Forget the lost offsets that were noticed before a time; return how many entries."""
         return connection.execute(delete(offset_gaps).where(offset_gaps.c.noticed_at < before)).rowcount
+
+
+def _is_closed_long_ago(app: str) -> tuple[ColumnElement[bool], ...]:
+    return (
+        traces.c.state == literal_column("'done'"),
+        traces.c.app == app,
+        traces.c.finished_at < app_cutoff(app),
+    )
 
 
 def _count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:

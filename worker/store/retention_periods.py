@@ -60,6 +60,11 @@ def cutoff_of_all(connection: Connection) -> datetime | None:
 
 def is_old(app: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     """The conditions of interactions of the app that are older than its period; none, if it is kept for ever."""
+    return interactions.c.app == app, interactions.c.stored_at < app_cutoff(app)
+
+
+def app_cutoff(app: str) -> ColumnElement[datetime]:
+    """The time before which nothing of the app is kept; NULL if it is kept for ever."""
     own_first = (
         select(_periods.keep_days)
         .where(or_(_periods.app == app, _periods.app.is_(None)))
@@ -67,7 +72,7 @@ def is_old(app: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
         .limit(1)
         .scalar_subquery()
     )
-    return interactions.c.app == app, interactions.c.stored_at < _days_ago(own_first)
+    return _days_ago(own_first)
 
 
 def _cutoff_of_all() -> ColumnElement[datetime | None]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from worker.rules.pieces import TracePolicy
 from worker.rules.settlement import Advance, Settled, Settlement
-from worker.store.answers import write_answers
+from worker.store.answers import time_for, write_answers
 from worker.store.ledger import Entry, write_ledger
 from worker.store.offsets import PartitionKey, advance_all, count_attempt
 from worker.store.repository import Repository, writes
@@ -64,7 +64,7 @@ class Settlements(Repository):
         fenced = advance_all(connection, advances, _broker_times(batch))
         incarnations = {(advance.topic, advance.partition): advance.incarnation for advance in advances}
         ours = [settlement for settlement in batch if _partition(settlement) not in fenced]
-        now = _now(connection, ours)
+        now = time_for(connection, ours)
         # Traces before interactions, as at the closing of a trace.
         collected = collect(connection, [(one, incarnations[_partition(one)]) for one in ours], traces)
         kept = [keyed(settlement, incarnations[_partition(settlement)], now) for settlement in collected]
@@ -97,13 +97,6 @@ def check_batch(settlements: Sequence[Settlement], advances: Sequence[Advance]) 
 
 def _partition(settlement: Settlement) -> PartitionKey:
     return settlement.record.topic, settlement.record.partition
-
-
-def _now(connection: Connection, batch: Sequence[Settlement]) -> datetime | None:
-    """The database's time, if a record has none of its own."""
-    if all(settlement.record.broker_time is not None for settlement in batch):
-        return None
-    return connection.scalars(select(func.now())).one()
 
 
 def _broker_times(batch: Sequence[Settlement]) -> dict[PartitionKey, datetime]:

@@ -35,6 +35,7 @@ from worker.store.server import Server
 from worker.store.session import endless
 from worker.store.settlements import Settlements
 from worker.store.thresholds import Thresholds
+from worker.store.traces import Traces
 from worker.store.votes import Votes
 from worker.store.weekly_partitions import WeeklyPartitions
 
@@ -49,6 +50,7 @@ class Store:
         self.settlements = Settlements(database)
         self.label_settlements = LabelSettlements(database)
         self.ledger = Ledger(database)
+        self.traces = Traces(database)
         # Answers and what was found in them.
         self.interactions = Interactions(database)
         self.sentences = Sentences(database)

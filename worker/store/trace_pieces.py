@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,38 +15,37 @@ from sqlalchemy import (
     Connection,
     DateTime,
     Integer,
-    Select,
+    Row,
     Text,
     Update,
-    any_,
     bindparam,
     case,
     func,
-    literal,
     null,
     or_,
-    select,
-    true,
     update,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, INTERVAL, Insert
+from sqlalchemy.dialects.postgresql import INTERVAL, Insert
 from sqlalchemy.types import TypeEngine
 
-from worker.rules.pieces import ClosedBy, KnownTrace, PieceSkip, TraceChange, TracePiece, TracePolicy, change_of
+from schemas.traces.piece import TraceKey
+from worker.rules.pieces import PieceSkip, StoredPiece, TraceChange, TraceName, TracePiece, TracePolicy, change_of
 from worker.rules.records import Record
 from worker.rules.settlement import Outcome, Settlement
 from worker.store.bulk import Values, arrays, insert_from_arrays, parts, unrolled
 from worker.store.tables import trace_pieces, traces
+from worker.store.trace_names import take_traces
 
 # What a message says around its value, as far as it is kept for a dead letter.
 _MAX_HEADER_BYTES = 8 * 1024
-_KEY_COLUMNS = ("system", "trace_id")
 _PIECE_COLUMNS = (
     "trace_pk",
     "topic",
     "partition",
     "incarnation",
     "record_offset",
+    "trace_id",
+    "within",
     "adapter",
     "steps",
     "digest",
@@ -89,20 +88,23 @@ def collect(
     One of which no piece is kept is skipped, for the reason of the first. The traces stay locked to the end of the
     transaction. All take them in the same order, so that two workers cannot wait for each other.
     """
-    came: dict[tuple[str, str], list[_Came]] = defaultdict(list)
+    pieces = [piece for settlement, _ in collected for piece in settlement.pieces]
+    if not pieces:
+        return [settlement for settlement, _ in collected]
+    taken = take_traces(connection, pieces, policy)
+    came: dict[TraceName, list[_Came]] = defaultdict(list)
     for position, (settlement, incarnation) in enumerate(collected):
         for piece in settlement.pieces:
-            name = (piece.trace.system, piece.trace.id)
-            came[name].append(_Came(piece, position, settlement.record, incarnation))
-    if not came:
-        return [settlement for settlement, _ in collected]
-    known = _locked(connection, sorted(came))
-    changes = {name: change_of(known[name], [one.piece for one in came[name]]) for name in sorted(came)}
-    _insert_pieces(connection, [(known[name].pk, came[name], change) for name, change in changes.items()])
-    _change_traces(connection, [(known[name].pk, came[name], change) for name, change in changes.items()], policy)
+            came[taken.name_of(piece)].append(_Came(piece, position, settlement.record, incarnation))
+    changes = [
+        (taken.known[name].pk, came[name], change_of(taken.known[name], [one.piece for one in came[name]]))
+        for name in sorted(came)
+    ]
+    _insert_pieces(connection, changes)
+    _change_traces(connection, changes, policy)
     skipped: dict[int, list[PieceSkip | None]] = defaultdict(list)
-    for name, change in changes.items():
-        for number, one in enumerate(came[name]):
+    for _, theirs, change in changes:
+        for number, one in enumerate(theirs):
             skipped[one.position].append(change.skipped.get(number))
     return [_booked(settlement, skipped[position]) for position, (settlement, _) in enumerate(collected)]
 
@@ -112,56 +114,6 @@ def _booked(settlement: Settlement, skips: Sequence[PieceSkip | None]) -> Settle
     if not reasons or len(reasons) < len(skips):
         return settlement
     return Settlement(settlement.record, Outcome.SKIPPED, reasons[0], item=settlement.item)
-
-
-def _locked(connection: Connection, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], KnownTrace]:
-    """The traces as they stand, each of which is there from now on."""
-    for part in parts(names):
-        connection.execute(_insert_new(), arrays(_KEY_COLUMNS, part))
-    rows = [row for part in parts(names) for row in connection.execute(_lock(), arrays(_KEY_COLUMNS, part))]
-    digests = _digests(connection, [row.id for row in rows if row.pieces])
-    return {
-        (row.system, row.trace_id): KnownTrace(
-            row.id,
-            is_closed=row.state == "done",
-            is_emptied=row.emptied_at is not None,
-            is_refused=row.state == "done" and row.outcome == Outcome.DEAD_LETTERED,
-            closed_by=None if row.closed_by is None else ClosedBy(row.closed_by),
-            n_steps=row.steps,
-            size=row.bytes,
-            digests=frozenset(digests[row.id]),
-        )
-        for row in rows
-    }
-
-
-@cache
-def _insert_new() -> Insert:
-    return insert_from_arrays(traces, _KEY_COLUMNS).on_conflict_do_nothing()
-
-
-@cache
-def _lock() -> Select[Any]:
-    """By a lateral subquery, one after the other: see ``worker.store.interactions``."""
-    asked = unrolled(system=Text(), trace_id=Text())
-    names = ("id", *_KEY_COLUMNS, "state", "pieces", "steps", "bytes", "closed_by", "outcome", "emptied_at")
-    theirs = (
-        select(*(_traces[name] for name in names))
-        .where(*(_traces[name] == asked.c[name] for name in _KEY_COLUMNS))
-        .offset(0)
-        .with_for_update(of=traces)
-        .lateral("theirs")
-    )
-    return select(*theirs.c).select_from(asked.join(theirs, true()))
-
-
-def _digests(connection: Connection, pks: Sequence[int]) -> dict[int, list[bytes]]:
-    found: dict[int, list[bytes]] = defaultdict(list)
-    if pks:
-        theirs = trace_pieces.c.trace_pk == any_(literal(list(pks), ARRAY(BigInteger)))
-        for row in connection.execute(select(trace_pieces.c.trace_pk, trace_pieces.c.digest).where(theirs)):
-            found[row.trace_pk].append(row.digest)
-    return found
 
 
 def _insert_pieces(connection: Connection, changed: Sequence[tuple[int, Sequence[_Came], TraceChange]]) -> None:
@@ -182,7 +134,26 @@ def _piece_values(pk: int, came: _Came) -> Values:
     around = record.memory_bytes - len(record.value or b"")
     key, headers = (record.key, _written(record)) if around <= _MAX_HEADER_BYTES else (None, None)
     place = (record.topic, record.partition, came.incarnation, record.offset)
-    return (pk, *place, piece.adapter, piece.steps, piece.digest, record.broker_time, record.size, key, headers)
+    said = (piece.trace.id, piece.within, piece.adapter, piece.steps, piece.digest)
+    return (pk, *place, *said, record.broker_time, record.size, key, headers)
+
+
+def stored_piece(system: str, row: Row[Any]) -> StoredPiece:
+    """A row of the table, of a trace of this system."""
+    record = Record(
+        row.topic,
+        row.partition,
+        row.record_offset,
+        row.key,
+        None,
+        tuple((name, None if value is None else b64decode(value)) for name, value in row.headers or ()),
+        None if row.broker_time is None else round(row.broker_time.timestamp() * 1000),
+        left_out_bytes=row.value_bytes,
+    )
+    key = TraceKey(system, row.trace_id)
+    return StoredPiece(
+        record, row.incarnation, key, row.within, row.adapter, row.steps, has_around=row.headers is not None
+    )
 
 
 def _written(record: Record) -> list[list[str | None]]:

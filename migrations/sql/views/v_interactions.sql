@@ -43,7 +43,11 @@ SELECT
     i.source_partition,
     i.source_offset,
     v.scorer_id,
-    i.id AS interaction_pk
+    i.id AS interaction_pk,
+    i.sources,
+    i.trace ->> 'system' AS trace_system,
+    i.trace ->> 'id' AS trace_id,
+    i.trace ->> 'closed_by' AS trace_closed_by
 FROM interactions i
 JOIN verdicts v ON v.interaction_pk = i.id
 JOIN scorers c ON c.id = v.scorer_id

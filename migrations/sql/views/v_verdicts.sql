@@ -47,7 +47,11 @@ SELECT
     i.id AS interaction_pk,
     i.is_current AND NOT EXISTS (SELECT FROM verdicts later WHERE later.interaction_pk = v.interaction_pk AND later.id > v.id)
         AS is_current,
-    v.id AS verdict_id
+    v.id AS verdict_id,
+    i.sources,
+    i.trace ->> 'system' AS trace_system,
+    i.trace ->> 'id' AS trace_id,
+    i.trace ->> 'closed_by' AS trace_closed_by
 FROM interactions i
 JOIN verdicts v ON v.interaction_pk = i.id
 JOIN scorers c ON c.id = v.scorer_id

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.interaction import MAX_APP_CHARS, MAX_ID_CHARS
 from schemas.reject_reason import RejectReason
@@ -13,7 +15,17 @@ from schemas.traces.piece import Piece, TraceKey
 from schemas.traces.step import Step
 from tests.unit.traces.steps import chain, llm, rag, retriever, step
 from worker.rules import pieces as rules
-from worker.rules.pieces import ClosedBy, KnownTrace, PieceSkip, TracePiece, UnusablePiece, change_of, kept_pieces
+from worker.rules.pieces import (
+    ClosedBy,
+    KnownTrace,
+    PieceSkip,
+    TracePiece,
+    UnusablePiece,
+    change_of,
+    kept_pieces,
+    merged,
+    tops,
+)
 
 KEY = TraceKey("otlp", "t-1")
 FRESH = KnownTrace(1)
@@ -125,3 +137,37 @@ def test_what_makes_a_trace_too_large_closes_it_and_nothing_more_is_kept(so_far:
     done = KnownTrace(1, is_closed=True, is_emptied=True, is_refused=True, closed_by=ClosedBy.TOO_LARGE)
     more = change_of(done, [kept(llm("e", "d"))])
     assert (more.skipped, more.opens) == ({0: PieceSkip.TRACE_TOO_LARGE}, False)
+
+
+def below(key: str, within: str | None) -> TracePiece:
+    (found,), _ = kept_pieces([Piece(TraceKey("lc", key), (step(key, within),), "lc", within=within)])
+    return found
+
+
+@given(st.permutations([("a", None), ("b", "a"), ("c", "b"), ("d", "b"), ("e", "d")]), st.data())
+def test_keys_that_lie_within_each_other_are_one_trace_under_the_uppermost(
+    keys: list[tuple[str, str | None]], data: st.DataObject
+) -> None:
+    cut = data.draw(st.integers(0, len(keys)))
+    pieces = [below(*key) for key in keys]
+    assert set(tops(pieces, {}).values()) == {("lc", "a")}
+    first = tops(pieces[:cut], {})
+    names = {name: top for name, top in first.items() if name != top}
+    names |= {name: top for name, top in tops(pieces[cut:], names).items() if name != top}
+    # As the store has it: what belonged to a name that lies within another goes with that.
+    tops_of = {key: names.get(names.get(("lc", key), ("lc", key)), names.get(("lc", key))) for key, _ in keys}
+    assert {key for key, top in tops_of.items() if top != ("lc", "a")} <= {"a"}
+
+
+def test_keys_in_a_circle_are_one_trace() -> None:
+    circle = [below("a", "c"), below("b", "a"), below("c", "b")]
+    assert len(set(tops(circle, {}).values())) == 1
+
+
+def test_a_trace_takes_over_what_its_parts_have() -> None:
+    one, other = kept(chain("c")), kept(llm("said", "c"))
+    whole = merged(after(KnownTrace(1), [one]), [after(KnownTrace(2), [other])])
+    assert (whole.pk, whole.n_steps, whole.size) == (1, 2, one.size + other.size)
+    assert whole.digests == {one.digest, other.digest}
+    refused_part = after(KnownTrace(2), [other], closed_by=ClosedBy.TOO_LARGE)
+    assert merged(KnownTrace(1), [refused_part]).closed_by is ClosedBy.TOO_LARGE

@@ -24,7 +24,7 @@ from worker.store.tables.reviews import (
 )
 from worker.store.tables.thresholds import calibration_runs, scorers, threshold_activations, thresholds
 from worker.store.tables.topics import ledger, ledger_items, offset_gaps, partition_offsets
-from worker.store.tables.traces import trace_pieces, traces
+from worker.store.tables.traces import trace_aliases, trace_pieces, traces
 
 __all__ = [
     "INTERACTION_TIME",
@@ -54,6 +54,7 @@ __all__ = [
     "sentences",
     "threshold_activations",
     "thresholds",
+    "trace_aliases",
     "trace_pieces",
     "traces",
     "verdicts",

@@ -74,6 +74,8 @@ trace_pieces = Table(
     Column("partition", Integer),
     Column("incarnation", Integer),
     Column("record_offset", BigInteger),
+    Column("trace_id", Text),
+    Column("within", Text),
     Column("adapter", Text, nullable=False),
     Column("steps", Text, nullable=False),
     Column("digest", LargeBinary, nullable=False),
@@ -81,5 +83,16 @@ trace_pieces = Table(
     Column("value_bytes", Integer, nullable=False),
     Column("key", LargeBinary),
     Column("headers", JSONB(none_as_null=True)),
-    PrimaryKeyConstraint("trace_pk", "topic", "partition", "incarnation", "record_offset"),
+    PrimaryKeyConstraint("trace_pk", "topic", "partition", "incarnation", "record_offset", "trace_id"),
+)
+
+# Keys that belong to the trace of another key.
+trace_aliases = Table(
+    "trace_aliases",
+    METADATA,
+    Column("system", Text),
+    Column("trace_id", Text),
+    Column("trace_pk", BigInteger, ForeignKey("traces.id", ondelete="CASCADE"), nullable=False),
+    PrimaryKeyConstraint("system", "trace_id"),
+    Index(None, "trace_pk"),
 )
