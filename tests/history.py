@@ -166,6 +166,16 @@ SELECT 'gasp.interactions.v1', n % 4, n / 4,
     CASE WHEN n % 90 = 0 THEN 'invalid_json' WHEN is_skipped THEN 'no_passages' END,
     CASE WHEN n % 90 <> 0 THEN n END, 900, time, time + interval '2 seconds'
 FROM exchange;
+INSERT INTO traces (system, trace_id, app, first_at, last_at, pieces, steps, has_root, closed_by, outcome, reason,
+    interaction_pks, state, finished_at, run_after)
+SELECT 'otlp', 'trace-' || n, app, time, time, 4, 12, n % 7 <> 0,
+    CASE WHEN n % 7 = 0 THEN 'time_out' ELSE 'complete' END,
+    CASE WHEN n % 3 = 0 THEN 'scored' ELSE 'skipped' END, CASE WHEN n % 3 <> 0 THEN 'not_rag' END,
+    CASE WHEN n % 3 = 0 THEN ARRAY[n::bigint] ELSE '{}' END, 'done', time + interval '20 seconds', time
+FROM exchange WHERE n % 20 = 0;
+INSERT INTO traces (system, trace_id, app, first_at, last_at, pieces, steps, has_root)
+SELECT 'langsmith', 'open-' || n, 'support-bot', now() - n * interval '1 minute', now(), 2, 5, n % 2 = 0
+FROM generate_series(1, 9) AS n;
 INSERT INTO partition_offsets (topic, partition, next_offset, end_offset, owner, generation, last_broker_time)
 SELECT 'gasp.interactions.v1', p, 500, 503 + p, 'worker-1', 3, now() FROM generate_series(0, 3) AS p;
 INSERT INTO offset_gaps (topic, partition, incarnation, from_offset, to_offset, reason, owner, noticed_at)

@@ -87,6 +87,12 @@ def test_every_query_has_rows_on_a_filled_database_as_the_role_for_dashboards(fi
         assert [row["time"] for row in found] == sorted(row["time"] for row in found)
 
 
+def test_open_traces_are_counted_by_what_they_wait_for(filled: str) -> None:
+    found = rows(filled, as_grafana(QUERIES["Open traces"]))
+    assert {(row["waits_for"], row["traces"], row["messages"]) for row in found} == {("root", 5, 10), ("grace", 4, 8)}
+    assert max(row["oldest"] for row in found) == pytest.approx(9 * 60, abs=600)
+
+
 def test_the_variables_offer_every_app_and_scorer_of_the_time_that_is_shown(filled: str) -> None:
     hours = {"since": UNTIL - timedelta(hours=3), "until": UNTIL}
     assert rows(filled, as_grafana(QUERIES["variable app"], **hours)) == [{"app": "intranet"}, {"app": APP}]
@@ -101,9 +107,11 @@ def test_the_shares_of_what_became_of_exchanges_are_of_the_bucket(filled: str) -
     for row in found:
         whole[row["time"]] = whole.get(row["time"], 0) + row["share"]
     assert [float(share) for share in whole.values()] == pytest.approx([1] * len(whole))
-    assert {row["metric"] for row in found} == {"scored", "skipped: no_passages", "dead_lettered: invalid_json"}
+    skipped = {f"skipped: {reason}" for reason in ("no_passages", "not_rag")}
+    assert {row["metric"] for row in found} == {"scored", "dead_lettered: invalid_json"} | skipped
+    # Of 50 traces 16 were scored, of 1,000 messages all that are neither skipped nor dead letters.
     (all_time,) = rows(filled, as_grafana(QUERIES["Scored"]))
-    assert all_time["scored"] == pytest.approx(1 - (25 + 11 - 2) / 1000, abs=0.002)
+    assert all_time["scored"] == pytest.approx((1000 - (25 + 11 - 2) + 16) / 1050, abs=0.002)
 
 
 @pytest.mark.parametrize(
