@@ -169,6 +169,12 @@ def broker(request: pytest.FixtureRequest) -> Broker:
 
 
 @pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for a broker that is not there, where that is not what a test is about."""
+    monkeypatch.setattr("worker.broker.client.OPEN_TIMEOUT_S", 1.0)
+
+
+@pytest.fixture
 def group_on(broker: Broker) -> Iterator[Callable[[str], Group]]:
     """Makes an empty group on a topic; its members are closed after the test."""
     with ExitStack() as stack:

@@ -70,6 +70,7 @@ def test_a_command_says_what_to_do_with_a_database_that_was_never_migrated(
     assert "run gasp-worker migrate" in str(done.exception)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_the_status_without_a_broker_is_what_the_database_knows(
     command: Command, store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,6 +175,7 @@ def test_no_command_shows_a_wrong_password(
     assert WRONG_PASSWORD not in said
 
 
+@pytest.mark.usefixtures("impatient")
 def test_check_says_what_is_wrong_and_shows_no_password(server: TlsPostgres, verified: dict[str, str]) -> None:
     given: dict[str, object] = {"kafka_bootstrap_servers": "127.0.0.1:1", "model": "no/such-model"}
     findings = list(check_setup(given | {"database_url": server.url(password=WRONG_PASSWORD, **verified)}))

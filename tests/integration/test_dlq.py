@@ -370,6 +370,7 @@ def run_main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return int(str(ended.value.code))
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("arguments", [("list",), ("show", "0:0"), ("replay", "--all")])
 def test_a_broker_that_is_away_ends_with_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]

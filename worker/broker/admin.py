@@ -14,7 +14,7 @@ from typing import Any, Self
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka import errors as kafka_errors
 
-from worker.broker.client import OPEN_TIMEOUT_S, asked_offsets, connection_settings, open_client, translated
+from worker.broker.client import asked_offsets, connection_settings, open_client, time_to_open, translated
 from worker.broker.errors import BrokerMisconfigured, TopicMissing
 
 PING_TIMEOUT_S = 3.0
@@ -63,7 +63,8 @@ class Cluster:
 class BrokerAdmin:
     """A connection for administration; close it or use it in a ``with``.
 
-    Opening it and every method raise BrokerUnavailable, after ``timeout_s`` a request, or BrokerMisconfigured.
+    Opening it and every method raise BrokerUnavailable, after ``timeout_s`` a request, or BrokerMisconfigured. Without
+    ``timeout_s`` it is that of all clients.
     """
 
     def __init__(
@@ -71,13 +72,14 @@ class BrokerAdmin:
         bootstrap: str,
         *,
         client_id: str = "gasp-admin",
-        timeout_s: float = OPEN_TIMEOUT_S,
+        timeout_s: float | None = None,
         security: Mapping[str, object] | None = None,
     ) -> None:
         """Connect."""
-        self._timeout_ms = int(timeout_s * 1000)
+        within_s = time_to_open(timeout_s)
+        self._timeout_ms = int(within_s * 1000)
         self._settings = connection_settings(
-            bootstrap, client_id, security, open_timeout_s=timeout_s, request_timeout_s=timeout_s
+            bootstrap, client_id, security, open_timeout_s=within_s, request_timeout_s=within_s
         )
         self._admin, _ = open_client(KafkaAdminClient, self._settings)
 

@@ -72,7 +72,7 @@ def connection_settings(
     client_id: str,
     security: Mapping[str, object] | None,
     *,
-    open_timeout_s: float = OPEN_TIMEOUT_S,
+    open_timeout_s: float | None = None,
     request_timeout_s: float = REQUEST_TIMEOUT_S,
 ) -> dict[str, Any]:
     """What every client of ours is opened with.
@@ -86,13 +86,18 @@ def connection_settings(
     return {
         "bootstrap_servers": bootstrap,
         "client_id": client_id,
-        "bootstrap_timeout_ms": int(open_timeout_s * 1000),
+        "bootstrap_timeout_ms": int(time_to_open(open_timeout_s) * 1000),
         "request_timeout_ms": int(request_timeout_s * 1000),
         # The default lets a client sleep half a minute after the broker is back.
         "reconnect_backoff_max_ms": 2_000,
         "proxy_url": DIRECT,
         **(security or {}),
     }
+
+
+def time_to_open(chosen_s: float | None) -> float:
+    """How many seconds a broker has to answer whoever opens a client: OPEN_TIMEOUT_S if none are chosen."""
+    return OPEN_TIMEOUT_S if chosen_s is None else chosen_s
 
 
 def open_client(kind: Callable[..., T], settings: Mapping[str, Any]) -> tuple[T, KafkaNetClient]:
