@@ -11,7 +11,7 @@ export HF_HUB_OFFLINE := 1
 # Some machines forbid it: then each process compiles every module anew, and starts in twice the time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-clients test-numeric test-fast check lint types imports lock kafka psql soak bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
+.PHONY: demo test test-clients test-numeric test-fast check lint types imports lock kafka psql soak soak-traces bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -73,6 +73,10 @@ bench-pipeline: $(READY)
 # Nothing lost and nothing doubled, whatever is killed, stopped or restarted; takes about ten minutes.
 soak: $(READY)
 	@$(BIN)/python -m tests.soak $(if $(MESSAGES),--messages $(MESSAGES)) $(if $(MINUTES),--minutes $(MINUTES)) $(SOAK)
+
+# Traces in many messages, shuffled, repeated and lost, while workers are killed; takes about ten minutes.
+soak-traces: $(READY)
+	@$(BIN)/python -m tests.soak.traces $(SOAK)
 
 # The bars of docs/reliability.md that the tests hold in a short form, in their full length, and several times as many
 # hostile messages made up; takes ten minutes.

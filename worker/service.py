@@ -68,6 +68,8 @@ from worker.store.thresholds import Thresholds
 ENGINE_LOOK_S = 1.0
 # So that a part may take several times what was expected of it.
 PARTS_IN_TIMEOUT = 4
+# A trace is small work: what a worker that died had at hand waits no longer than this.
+TRACE_LEASE_S = 30.0
 SEEDED = "seeded default, not calibrated for this application; see docs/thresholds.md"
 
 log = structlog.get_logger(__name__)
@@ -340,6 +342,7 @@ def _assembling(worker: _Worker, shared: _Shared, stack: ExitStack) -> AssemblyW
     start = RetryPolicy(worker.stop, telemetry, part="assembling", within_s=settings.work_timeout_s)
     sink = stack.enter_context(start.call(lambda: open_sink(settings, worker.owner), name="sink"))
     telemetry.liveness.excuse("assembling")
+    lease_s = min(TRACE_LEASE_S, worker.settings.attribution_lease_s)
     return AssemblyWork(
         traces=store.traces,
         offsets=store.offsets,
@@ -352,7 +355,7 @@ def _assembling(worker: _Worker, shared: _Shared, stack: ExitStack) -> AssemblyW
         due=_trace_policy(settings),
         open_per_app=settings.trace_open_per_app,
         default_app=settings.default_app,
-        policy=LeasePolicy(worker.owner, settings.attribution_lease_s, settings.attribution_max_attempts),
+        policy=LeasePolicy(worker.owner, lease_s, settings.attribution_max_attempts),
         retry=shared.retry,
         metrics=telemetry.metrics,
     )
