@@ -45,6 +45,9 @@ BATCH_MESSAGES = 4
 # The embedded broker holds a joining worker back for half of this.
 SESSION_TIMEOUT_S = 4.0
 
+# All is sent at once.
+TRACE_GRACE_S, TRACE_TIMEOUT_S = 1.0, 5.0
+
 
 def run_demo(source: Path | None, *, limit: int | None, json_output: Path | None) -> None:
     """Audit the exchanges of ``source`` (default: the samples) and print what Postgres holds then.
@@ -95,6 +98,8 @@ def _start_parts(stack: ExitStack) -> Settings:
         default_app="demo",
         batch_messages=BATCH_MESSAGES,
         session_timeout_s=SESSION_TIMEOUT_S,
+        trace_grace_s=TRACE_GRACE_S,
+        trace_timeout_s=TRACE_TIMEOUT_S,
         # The only worker there is may have the machine.
         threads=os.cpu_count() or 1,
         **UNSECURED,
@@ -142,12 +147,14 @@ def _watch(store: Store, sent: int, worker: threading.Thread, console: Console) 
         attributing = progress.add_task("attributing", total=None)
         while worker.is_alive():
             settled = store.ledger.records()
+            # Asked before the jobs: a trace that is closed may leave one.
+            open_traces = store.traces.open().open
             backlog = store.attribution_jobs.backlog()
             open_jobs = backlog.waiting + backlog.running
             closed_jobs = backlog.done + backlog.failed
             progress.update(scoring, completed=settled)
             progress.update(attributing, completed=closed_jobs, total=open_jobs + closed_jobs or None)
-            if settled >= sent and not open_jobs:
+            if settled >= sent and not open_traces and not open_jobs:
                 return
             worker.join(LOOK_S)
 
