@@ -23,8 +23,9 @@ from worker.store.calibration_runs import CalibrationRuns
 from worker.store.label_settlements import LabelSettlements
 from worker.store.outbox import Outbox
 from worker.store.settlements import Settlements
+from worker.store.traces import Traces
 
-STORE = (Settlements, LabelSettlements, Outbox, CalibrationRuns)
+STORE = (Settlements, LabelSettlements, Outbox, CalibrationRuns, Traces)
 PARTS: dict[str, type[Any]] = {part.__name__: part for part in (*STORE, RecordSink, RecordSource)}
 
 

@@ -65,7 +65,7 @@ class FailingScorer(SoakScorer):
 
 @dataclass
 class Desk:
-    """Collects pieces and closes traces, as a worker does."""
+    """Collects pieces and closes traces, as a worker does that has all partitions."""
 
     store: Store
     url: str
@@ -89,6 +89,11 @@ class Desk:
         settled = self.store.settlements.settle(self.scorer_id, batch, [step_ahead], DUE)
         assert settled.fenced == ()
         self.next_offsets[partition] = end
+        self.ask_ends()
+
+    def ask_ends(self) -> None:
+        """As the thread that polls does, now and then."""
+        self.store.offsets.note_ends(TOPIC, "worker-1", self.next_offsets)
 
     def work(self, owner: str = "worker-1", **more: Any) -> AssemblyWork:
         """What closes traces."""
@@ -252,8 +257,9 @@ def test_a_trace_is_not_closed_while_a_partition_lies_behind_it(desk: Desk) -> N
     assert not desk.work().run()
     # Read to its end; but there may be more since its end was asked for.
     lie_behind(9, BROKER_TIME_MS - 1)
-    rows(desk.url, "UPDATE partition_offsets SET end_asked_at = now() - interval '1 minute' WHERE partition = 2")
-    assert not desk.work().run()
+    for asked_at in ("now() - interval '1 minute'", "NULL"):
+        rows(desk.url, f"UPDATE partition_offsets SET end_asked_at = {asked_at} WHERE partition = 2")
+        assert not desk.work().run()
     ends = PartitionEnds()
     ends.put(TOPIC, {2: 9})
     assert desk.work(ends=ends).run()
@@ -266,6 +272,10 @@ def test_partitions_of_other_topics_and_of_topics_that_are_gone_keep_nobody_wait
         desk.url, "INSERT INTO partition_offsets (topic, partition, next_offset, end_offset) VALUES ('labels', 0, 0, 9)"
     )
     desk.collect("t-1", *rag_steps(1))
+    rows(
+        desk.url,
+        "UPDATE partition_offsets SET end_asked_at = NULL, end_offset = 9 WHERE partition = 2 OR topic = 'labels'",
+    )
     assert desk.work().run()
 
 

@@ -243,15 +243,14 @@ _NEVER = 2**31 - 1
 def _is_read(topics: Sequence[str], policy: TracePolicy) -> ColumnElement[bool]:
     """Whether no partition has something unread that may belong to the trace.
 
-    A partition that was read to its end has nothing, if its end was asked for after the last piece had come; another
-    one has nothing if it was read beyond the time at which the broker had that piece, and the grace. Workers of release
-    0.1.0 do not ask for the ends.
+    A partition that was read to its end has nothing, and another one has nothing if it was read beyond the time at
+    which the broker had the last piece, and the grace. In any case its end must have been asked for after that came.
     """
     here = and_(_offsets.topic.in_(topics), _offsets.vanished_at.is_(None))
     unread = _offsets.next_offset < _offsets.end_offset
     never: ColumnElement[datetime] = literal_column("'-infinity'::timestamptz")
     behind = select(func.min(func.coalesce(_offsets.last_broker_time, never))).where(here, unread).scalar_subquery()
-    asked = select(func.min(_offsets.end_asked_at)).where(here).scalar_subquery()
+    asked = select(func.min(func.coalesce(_offsets.end_asked_at, never))).where(here).scalar_subquery()
     last = func.least(func.coalesce(_traces.last_broker_time, _traces.last_at), func.now())
     is_read = and_(
         or_(behind.is_(None), behind >= last + policy.grace),
