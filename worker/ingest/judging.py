@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -107,6 +107,9 @@ class Judging:
         Waits while a transient fault lasts. Raises Stopped if a stop is asked for meanwhile, and ScorerBroken.
         """
         interactions = [interaction for one in found for interaction in one.interactions]
+        if not interactions:
+            # Of what is only collected there is much, and the database need not be asked about it.
+            return list(_unjudged(found))
         groundings = self._groundings(interactions, gives_up=gives_up)
         apps = sorted({interaction.app for interaction in interactions})
         thresholds = self._retry.call(lambda: self._thresholds(apps), name="thresholds")
@@ -159,10 +162,8 @@ class Judging:
         thresholds: dict[str | None, Threshold],
         chooser: Chooser,
     ) -> Settlement:
-        if isinstance(item, Rejected):
-            return Settlement(record, Outcome.DEAD_LETTERED, item.reason, item.detail)
-        if isinstance(item, Skipped):
-            return Settlement(record, Outcome.SKIPPED, item.reason)
+        if not isinstance(item, Decoded):
+            return _without_exchange(record, item)
         key = key_of(item.interaction)
         grounding = groundings.get(key)
         if grounding is None:
@@ -195,6 +196,19 @@ class Judging:
         allowances = self._sampling.allowances(self.scorer_id, sorted(apps))
         is_common = any(allowance.policy.app is None for allowance in allowances.values())
         return Chooser(allowances, self._uniform, self._sampling.common_allowance() if is_common else None)
+
+
+def _unjudged(found: Sequence[Found]) -> Iterator[Settlement]:
+    for one in found:
+        for number, result in enumerate(one.results, start=1):
+            if not isinstance(result, Decoded):
+                yield replace(_without_exchange(one.record, result), item=number)
+
+
+def _without_exchange(record: Record, result: Rejected | Skipped) -> Settlement:
+    if isinstance(result, Rejected):
+        return Settlement(record, Outcome.DEAD_LETTERED, result.reason, result.detail)
+    return Settlement(record, Outcome.SKIPPED, result.reason)
 
 
 def _characters(exchange: Exchange) -> int:

@@ -150,14 +150,20 @@ class AssemblyWork(LeasedWork[TraceJob]):
     # --- what a trace says ---
 
     def _assembled(self, jobs: Sequence[TraceJob]) -> Iterator[_Assembled]:
-        """Those that can be closed; the others wait on. One after the other, since each may be large."""
-        for job in jobs:
-            pieces = self._retry.call(lambda: self._traces.pieces([job]), name="pieces")[job.id]  # noqa: B023 - called at once
+        """Those that can be closed; the others wait on."""
+        for job, pieces in self._with_pieces(jobs):
             closed_by, exchanges = self._read(job, pieces)
             if closed_by is None:
                 self._retry.call(lambda: self._traces.postpone(job, self._due), name="postpone")  # noqa: B023 - as above
             else:
                 yield _Assembled(job, closed_by, exchanges, _sources(pieces))
+
+    def _with_pieces(self, jobs: Sequence[TraceJob]) -> Iterator[tuple[TraceJob, tuple[StoredPiece, ...]]]:
+        """A few at a time, since each may be large."""
+        for part in _portions(jobs):
+            found = self._retry.call(lambda: self._traces.pieces(part), name="pieces")  # noqa: B023 - called at once
+            for job in part:
+                yield job, found.pop(job.id)
 
     def _read(self, job: TraceJob, pieces: Sequence[StoredPiece]) -> tuple[ClosedBy | None, tuple[_Exchange, ...]]:
         """Why the trace is closed now, None if it is not, and what is to be told of it."""
@@ -268,6 +274,18 @@ class AssemblyWork(LeasedWork[TraceJob]):
 
 class _TooMuch(Exception):  # noqa: N818 - reads as the fact it states
     """Several traces take longer to store than a statement may."""
+
+
+def _portions(jobs: Sequence[TraceJob]) -> Iterator[list[TraceJob]]:
+    """So that none is larger than the largest trace, unless it is a single one."""
+    portion: list[TraceJob] = []
+    for job in jobs:
+        if portion and sum(one.size for one in portion) + job.size > MAX_BYTES:
+            yield portion
+            portion = []
+        portion.append(job)
+    if portion:
+        yield portion
 
 
 def _closed_by(job: TraceJob, assembly: Assembly) -> ClosedBy | None:

@@ -56,7 +56,8 @@ _IS_OPEN = _traces.state != literal_column("'done'")
 class TraceJob(leases.LeasedJob):
     """A claimed trace, as it was then. ``closed_by`` is set if it is to be closed whether it is whole or not.
 
-    ``waited`` says that it was found incomplete before, or has no root: then nothing more is waited for.
+    ``waited`` says that it was found incomplete before, or has no root: then nothing more is waited for. One that
+    ``was_told`` had exchanges at an earlier closing.
     """
 
     table: ClassVar[Table] = traces
@@ -67,6 +68,7 @@ class TraceJob(leases.LeasedJob):
     size: int
     app: str | None = None
     closed_by: ClosedBy | None = None
+    was_told: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +272,7 @@ def _job(owner: str, row: Row[Any]) -> TraceJob:
         size=row.bytes,
         app=row.app,
         closed_by=None if row.closed_by is None else ClosedBy(row.closed_by),
+        was_told=bool(row.interaction_pks),
     )
 
 
@@ -295,7 +298,7 @@ def _close(connection: Connection, closing: Closing, entries: Sequence[Entry]) -
     first = first_of(entries)
     pks = sorted({entry.interaction_pk for entry in entries if entry.interaction_pk is not None})
     is_refused = any(entry.outcome is Outcome.DEAD_LETTERED for entry in entries)
-    if not is_refused:
+    if closing.job.was_told and not is_refused:
         _retract(connection, closing.job.id, pks)
     told = literal(pks, ARRAY(BigInteger))
     is_same = literal(first.reason == DUPLICATE)
