@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import signal
+from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,10 @@ import pytest
 
 from schemas.envelope import JsonObject
 from tests.alike import assert_alike
+from tests.bars import bar
 from tests.brokers import Broker
 from tests.dying_worker import dying_worker
+from tests.forked import Forked
 from tests.unit.traces.spans import json_bytes, proto_bytes, span
 from tests.waiting import wait_until
 from tests.workers import Deployment
@@ -26,7 +30,6 @@ KIND = "openinference.span.kind"
 TRACES = 14
 ROLES = (Role.CONSUME, Role.MAINTAIN)
 STEPS = (
-    "before Settlements.settle",
     "after Settlements.settle",
     "after Traces.claim",
     "before Traces.close",
@@ -54,10 +57,10 @@ def spans(number: int) -> list[JsonObject]:
     return [one | {"traceId": f"{number:032x}"} for one in logged]
 
 
-def messages(seed: int) -> list[bytes]:
+def messages(seed: int, traces: int = TRACES) -> list[bytes]:
     """A span a message, in both encodings, in an order of their own, and some of them twice."""
     order = random.Random(seed)
-    logged = [one for number in range(1, TRACES + 1) for one in spans(number)]
+    logged = [one for number in range(1, traces + 1) for one in spans(number)]
     values = [json_bytes(one) if order.random() < 0.5 else proto_bytes(one) for one in logged]
     values += order.sample(values, len(values) // 5)
     order.shuffle(values)
@@ -75,10 +78,10 @@ def picture(deployment: Deployment) -> dict[str, Any]:
 
 @pytest.fixture
 def deploy_traces(deploy: Deploy, tansu: Broker) -> Callable[..., Deployment]:
-    """On two partitions; what is complete is closed a second after its last piece, and what is not after four."""
+    """What is complete is closed a second after its last piece, and what is not after four."""
 
-    def make(**more: object) -> Deployment:
-        return deploy(tansu, partitions=2, trace_grace_s=1, trace_timeout_s=4, trace_open_per_app=1000, **more)
+    def make(*, partitions: int = 2, **more: object) -> Deployment:
+        return deploy(tansu, partitions=partitions, trace_grace_s=1, trace_timeout_s=4, **more)
 
     return make
 
@@ -111,3 +114,37 @@ def test_workers_that_die_between_any_two_steps_leave_the_rows_of_an_undisturbed
     found = picture(killed)
     drop_database(postgres_server, name)
     assert_alike(found, expected)
+
+
+def test_two_workers_that_are_killed_again_and_again_tell_each_trace_once(
+    deploy_traces: Callable[..., Deployment], tmp_path: Path
+) -> None:
+    traces, kills = int(bar(10_000, 40)), int(bar(10, 3))
+    deployment = deploy_traces(partitions=12, batch_messages=16)
+    sent = messages(2, traces)
+    deployment.broker.send(deployment.topic, sent)
+    log = tmp_path / "workers.log"
+
+    def at_work() -> AbstractContextManager[Forked]:
+        return dying_worker(deployment.environment(), log, ROLES)
+
+    for number in range(1, kills + 1):
+        with at_work(), at_work():
+            # They are killed when so much was read, by the end of the context.
+            reached = number * len(sent) // kills
+            wait_until(lambda: deployment.count("ledger") >= reached, what="a part of the messages", deadline_s=600)  # noqa: B023 - called at once
+    with at_work(), at_work():
+        wait_until(lambda: len(closed(deployment)) == traces, what="every trace to be closed", deadline_s=600)
+    lost = sum(number % 7 == 3 for number in range(1, traces + 1))
+    assert Counter((row["closed_by"], row["outcome"]) for row in closed(deployment)) == {
+        ("complete", "scored"): traces - lost,
+        ("time_out", "scored"): lost,
+    }
+    told = deployment.rows("SELECT interaction_id, revision FROM interactions WHERE is_current ORDER BY 1")
+    assert told == [{"interaction_id": f"{number:032x}", "revision": 1} for number in range(1, traces + 1)]
+    assert deployment.count("interactions") == deployment.count("verdicts") == deployment.count("passages") == traces
+    assert deployment.rows("SELECT outcome, count(*) AS n FROM ledger GROUP BY 1") == [
+        {"outcome": "collected", "n": len(sent)}
+    ]
+    with_sources = "SELECT count(*) AS n FROM interactions WHERE jsonb_array_length(sources) > 0"
+    assert deployment.rows(with_sources) == [{"n": traces}]
