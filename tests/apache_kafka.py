@@ -91,7 +91,9 @@ class ApacheKafka:
         self.addresses = {name: f"localhost:{port}" for name, port in ports.items()}
         self.log_path = directory / "kafka.log"
         self._properties = directory / "server.properties"
-        self._java = ("java", *_JVM, "-cp", f"{jars}/*")
+        archive = _class_archive(jars)
+        shared = (f"-XX:SharedArchiveFile={archive}",) if archive.is_file() else ()
+        self._java = ("java", *_JVM, *shared, "-cp", f"{jars}/*")
         self._process: GuardedProcess | None = None
         text = _PROPERTIES.format(
             port=port,
@@ -112,9 +114,10 @@ class ApacheKafka:
         """The process number, for signals; None while it does not run."""
         return self._process.pid if self._process else None
 
-    def start(self) -> None:
-        """Start it, again if need be, and wait until it answers. Raises KafkaFailedError."""
-        self._process = GuardedProcess([*self._java, "kafka.Kafka", self._properties], self.log_path)
+    def start(self, *options: str) -> None:
+        """Start it, again if need be, and wait until it answers. ``options`` are the JVM's. Raises KafkaFailedError."""
+        java, *others = self._java
+        self._process = GuardedProcess([java, *options, *others, "kafka.Kafka", self._properties], self.log_path)
         deadline = time.monotonic() + START_TIMEOUT_S
         while self._process.exit_status(0.05) is None:
             try:
@@ -127,11 +130,10 @@ class ApacheKafka:
         self.kill()
         raise KafkaFailedError(f"Apache Kafka did not start: {self._log_end()}")
 
-    def stop(self) -> None:
-        """Shut it down in good order; its data and ports stay for the next start."""
-        if self._process is not None:
-            self._process.stop(STOP_TIMEOUT_S)
-            self._process = None
+    def stop(self) -> bool:
+        """Shut it down in good order; its data and ports stay for the next start. Gives whether it ended by itself."""
+        process, self._process = self._process, None
+        return process is not None and process.stop(STOP_TIMEOUT_S)
 
     def kill(self) -> None:
         """End it as a power cut would; its data and ports stay for the next start."""
@@ -148,6 +150,7 @@ class ApacheKafka:
 def apache_kafka(listeners: Sequence[Listener] = (), scram: Sequence[str] = ()) -> Iterator[ApacheKafka]:
     """Run a node with its data in a temporary folder; at the end both are gone. Raises as its parts do."""
     jars = fetch_jars()
+    archive_classes(jars)
     with tempfile.TemporaryDirectory(prefix="gasp-kafka-") as folder:
         node = ApacheKafka(Path(folder), jars, listeners, scram)
         try:
@@ -178,6 +181,37 @@ def fetch_jars() -> Path:
             if not jars.is_dir():
                 raise
     return jars
+
+
+def archive_classes(jars: Path) -> None:
+    """Let a node run once and leave its classes as the JVM has them: with them a start costs half. Raises as its parts.
+
+    Nothing is done if they are there, or if another process is about it.
+    """
+    archive = _class_archive(jars)
+    unfinished = archive.with_suffix(".unfinished")
+    try:
+        if archive.is_file():
+            return
+        unfinished.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="gasp-kafka-") as folder:
+            node = ApacheKafka(Path(folder), jars)
+            node.start(f"-XX:ArchiveClassesAtExit={unfinished}")
+            is_whole = node.stop()
+        # A JVM looks whether it is of this JVM and these jars, and does without if not; half of one would crash it.
+        if is_whole and unfinished.stat().st_size:
+            unfinished.replace(archive)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _class_archive(jars: Path) -> Path:
+    """Beside the jars, by the Java that it is for."""
+    java = Path(shutil.which("java") or "java").resolve()
+    return jars.with_name(f"{jars.name}-{uuid.uuid5(uuid.NAMESPACE_OID, str(java)).hex[:12]}.jsa")
 
 
 def _listener_lines(listeners: Sequence[Listener]) -> Iterator[str]:

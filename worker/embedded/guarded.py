@@ -41,11 +41,12 @@ class GuardedProcess:
         except subprocess.TimeoutExpired:
             return None
 
-    def stop(self, wait_s: float) -> None:
-        """Ask it to end; kill it if it has not after ``wait_s``."""
+    def stop(self, wait_s: float) -> bool:
+        """Ask it to end; kill it if it has not after ``wait_s``. Gives whether it ended by itself."""
         self._server.terminate()
-        self.exit_status(wait_s)
+        ended = self.exit_status(wait_s) is not None
         self.kill()
+        return ended
 
     def kill(self) -> None:
         """End it at once, and the guard with it. May be called again."""
