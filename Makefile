@@ -21,7 +21,7 @@ demo: $(READY)
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
-	@$(BIN)/pytest --numprocesses 4 $(SIDE_BY_SIDE)
+	@$(BIN)/pytest --numprocesses 5 $(SIDE_BY_SIDE)
 
 # What needs no server: within a minute.
 test-fast: $(READY)
