@@ -11,6 +11,6 @@ PASSAGES = [
     ),
     ("rules-9", "Bicycles travel in the last carriage and need a ticket.", 0.55, {"source": "rules.md", "page": 9}),
 ]
-ANSWER = "It leaves at 22:05. Bicycles need a ticket. Breakfast is included."
+ANSWER = "The night train leaves at 22:05. Bicycles need a ticket. Its founder Ilse Korman collected Brazilian stamps."
 APP = "travel-desk"
 TEMPLATE = "Use only this.\n\n{context}\n\nAsked: {input}"
