@@ -56,7 +56,7 @@ GRANT SELECT ON alembic_version TO gasp_worker;
 GRANT SELECT, INSERT ON scorers TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (is_active, activated_at) ON thresholds TO gasp_worker;
 GRANT SELECT, INSERT ON calibration_runs, threshold_activations TO gasp_worker;
-GRANT SELECT, INSERT, DELETE, UPDATE (is_current, newest_delivery) ON interactions TO gasp_worker;
+GRANT SELECT, INSERT, DELETE, UPDATE (is_current, newest_delivery, sources, trace) ON interactions TO gasp_worker;
 GRANT SELECT, INSERT ON passages TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (method, attributed_at) ON verdicts TO gasp_worker;
 GRANT SELECT, INSERT, UPDATE (supporting_chunk, supporting_passage, supporting_passages, supporting_drop,

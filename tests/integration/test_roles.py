@@ -44,7 +44,7 @@ from worker.review.usual_day import renew_usual_days
 from worker.rules.opinion import Opinion, OpinionLabel
 from worker.rules.pieces import ClosedBy, TracePolicy, kept_pieces
 from worker.rules.policy import DEFAULT_POLICY
-from worker.rules.settlement import Outcome, Settlement
+from worker.rules.settlement import Origin, Outcome, Settlement
 from worker.rules.verdict import judge
 from worker.store.calibration_runs import CalibrationRun
 from worker.store.errors import StoreNotReady
@@ -245,8 +245,10 @@ def assemble(store: Store, scorer_id: int, due: TracePolicy) -> None:
     store.offsets.note_ends(TOPIC, "worker-1", {0: 7})
     (job,) = store.traces.claim("worker-1", topics=[TOPIC], policy=due, lease_s=60, limit=1)
     assert len(store.traces.pieces([job])[job.id]) == 2
-    found = Settlement(record(3), Outcome.SKIPPED, "not_rag")
-    closing = Closing(job, ClosedBy.COMPLETE, "shop", ((found, 0),))
+    origin = Origin(job.id, job.version, job.trace, ClosedBy.COMPLETE, ())
+    known = scored(3, "id-1", GAPS, store.thresholds.in_force(scorer_id)[None])
+    again = replace(known, outcome=Outcome.SKIPPED, reason="duplicate", grounding=None, verdict=None, origin=origin)
+    closing = Closing(job, ClosedBy.COMPLETE, "shop", ((again, 0),))
     assert store.traces.close(scorer_id, [closing]).traces == {ClosedBy.COMPLETE: 1}
     for offset, (key, within) in enumerate((("c", "b"), ("b", "a")), start=7):
         pieces, _ = kept_pieces([Piece(TraceKey("runs", key), (step(key, within),), "runs", within=within)])

@@ -32,5 +32,6 @@ class TraceChoice(BaseModel):
     trace_open_per_app: int = Field(
         10_000,
         ge=1,
-        description="If more traces of an app wait for steps than this, the oldest are scored as they are, and say so",
+        description="If more traces of an app wait for steps than this, those for which nothing came for longest are "
+        "scored as they are, and say so",
     )

@@ -241,11 +241,12 @@ def _interaction_values(key: ContentKey, new: NewRevision) -> Values:
         record.offset,
         None if _is_that_of_the_row(new.delivery, record) else new.delivery.as_row(),
         [{"start": start, "end": end} for start, end in logged.marks] or None,
-        *_origin_values(new.origin),
+        *origin_values(new.origin),
     )
 
 
-def _origin_values(origin: Origin | None) -> Values:
+def origin_values(origin: Origin | None) -> Values:
+    """The columns ``sources`` and ``trace``, which are NULL of what came in one message."""
     if origin is None:
         return (None, None)
     sources = [

@@ -37,6 +37,7 @@ from worker.rules.pieces import ClosedBy, StoredPiece, TracePolicy
 from worker.rules.settlement import Outcome, Settlement
 from worker.store import leases
 from worker.store.answers import time_for, write_answers
+from worker.store.interactions import origin_values
 from worker.store.ledger import DUPLICATE, Entry, first_of
 from worker.store.repository import Repository, reads, writes
 from worker.store.revisions import keyed
@@ -185,18 +186,22 @@ class Traces(Repository):
         closed = [closing for closing in closings if closing.job.id in ours]
         for closing in closed:
             _close(connection, closing, entries[closing.job.id])
+            _tell_origins(connection, entries[closing.job.id])
         results = Counter((entry.outcome, entry.reason) for theirs in entries.values() for entry in theirs)
         return Closed(dict(Counter(closing.closed_by for closing in closed)), dict(results))
 
     @writes
     def close_surplus(self, connection: Connection, limit: int) -> int:
-        """Let the oldest open traces of each app that has more than ``limit`` be closed at once; return how many."""
+        """Let the open traces of an app be closed at once that are more than ``limit``; return how many.
+
+        They are those for which nothing has come for longest: of these the least may be still to come.
+        """
         waiting = and_(_IS_OPEN, _traces.closed_by.is_(None))
         counted = select(_traces.app, (func.count() - limit).label("surplus")).where(waiting)
         marked = 0
         for row in connection.execute(counted.group_by(_traces.app).having(func.count() > limit)).all():
             oldest = select(_traces.id).where(waiting, _traces.app.is_not_distinct_from(row.app))
-            first = oldest.order_by(_traces.first_at).limit(row.surplus).with_for_update(skip_locked=True)
+            first = oldest.order_by(_traces.last_at).limit(row.surplus).with_for_update(skip_locked=True)
             pks = list(connection.scalars(first))
             due = {"closed_by": ClosedBy.TOO_MANY_OPEN.value, "run_after": func.least(_traces.run_after, func.now())}
             connection.execute(update(traces).where(_traces.id == _any_of(pks)).values(**due))
@@ -325,6 +330,16 @@ def _close(connection: Connection, closing: Closing, entries: Sequence[Entry]) -
     )
     if closing.closed_by is ClosedBy.TOO_LARGE:
         _empty(connection, [closing.job.id])
+
+
+def _tell_origins(connection: Connection, entries: Sequence[Entry]) -> None:
+    """Let what was made of a trace before, and is the same now, name all that it is made of now."""
+    for entry in entries:
+        origin = entry.settlement.origin
+        if entry.reason == DUPLICATE and entry.interaction_pk is not None and origin is not None:
+            sources, trace = origin_values(origin)
+            same = interactions.c.id == entry.interaction_pk, interactions.c.trace.is_not(None)
+            connection.execute(update(interactions).where(*same).values(sources=sources, trace=trace))
 
 
 def _retract(connection: Connection, trace_pk: int, pks: Sequence[int]) -> None:
