@@ -21,6 +21,7 @@ from tests.forked import Forked
 from tests.unit.traces.spans import json_bytes, proto_bytes, span
 from tests.waiting import wait_until
 from tests.workers import Deployment
+from worker.broker.sink import RecordSink
 from worker.embedded.databases import create_database, drop_database
 from worker.settings.roles import Role
 
@@ -148,3 +149,25 @@ def test_two_workers_that_are_killed_again_and_again_tell_each_trace_once(
     ]
     with_sources = "SELECT count(*) AS n FROM interactions WHERE jsonb_array_length(sources) > 0"
     assert deployment.rows(with_sources) == [{"n": traces}]
+
+
+def test_a_trace_that_was_refused_is_replayed_from_its_letter(
+    deploy_traces: Callable[..., Deployment], tmp_path: Path
+) -> None:
+    deployment = deploy_traces()
+    root, *rest = (json_bytes(one) for one in spans(1))
+    deployment.broker.send(deployment.topic, rest)
+    with RecordSink(deployment.broker.bootstrap) as sink:
+        sink.send(deployment.topic, root, key=b"key", headers=(("content-type", b"application/json"),)).result(60)
+    too_long = "ALTER TABLE interactions ADD CONSTRAINT ck_interactions_answer_short CHECK (length(answer) < 10)"
+    deployment.execute(too_long)
+    ended = "SELECT outcome, reason, late_pieces FROM v_traces WHERE state = 'closed'"
+    with dying_worker(deployment.environment(), tmp_path / "worker.log", ROLES):
+        wait_until(lambda: deployment.rows(ended), what="the trace to be refused")
+        assert deployment.rows(ended) == [{"outcome": "dead_lettered", "reason": "store_rejected", "late_pieces": 0}]
+        deployment.execute("ALTER TABLE interactions DROP CONSTRAINT ck_interactions_answer_short")
+        replayed = deployment.run("dlq", "replay", "--reason", "store_rejected")
+        assert replayed.returncode == 0, replayed.stderr
+        scored = [{"outcome": "scored", "reason": None, "late_pieces": 1}]
+        wait_until(lambda: deployment.rows(ended) == scored, what="the trace to be scored")
+    assert deployment.count("interactions") == 1
