@@ -145,7 +145,7 @@ WRITES: Mapping[str, Write] = {
         == 1
     ),
     "traces.claim": lambda store, _: (
-        len(store.traces.claim("w", topics=[TOPIC], policy=AT_ONCE, lease_s=60, limit=1)) == 1
+        len(store.traces.claim("w", topics=["other"], policy=AT_ONCE, lease_s=60, limit=1)) == 1
     ),
     "traces.postpone": lambda store, at: store.traces.postpone(at.trace, AT_ONCE),
     "traces.close": lambda store, at: store.traces.close(at.scorer_id, [closing(at.trace)]).traces == {"complete": 1},
