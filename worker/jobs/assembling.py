@@ -265,12 +265,6 @@ class AssemblyWork(LeasedWork[TraceJob]):
     def _log_postponed(self, **facts: object) -> None:
         log.warning("assembling_postponed", **facts)
 
-    def _log_retried(self, **_: object) -> None:
-        raise NotImplementedError("a trace that cannot be used is refused at once")
-
-    def _log_failed(self, **_: object) -> None:
-        raise NotImplementedError("as above")
-
 
 class _TooMuch(Exception):  # noqa: N818 - reads as the fact it states
     """Several traces take longer to store than a statement may."""

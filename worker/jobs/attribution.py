@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from worker.ingest.scoring import Scoring, Unscorable
-from worker.jobs.leased import LeasedWork, LeasePolicy
+from worker.jobs.leased import LeasePolicy, RetriedWork
 from worker.runtime.metrics import Metrics, Stage
 from worker.store.attribution_jobs import AttributionJob, AttributionJobs
 from worker.store.errors import StoreRejected
@@ -14,7 +14,7 @@ from worker.store.leases import Leases
 log = structlog.get_logger(__name__)
 
 
-class AttributionWork(LeasedWork[AttributionJob]):
+class AttributionWork(RetriedWork[AttributionJob]):
     """Leased work on attribution jobs, one a run."""
 
     def __init__(

@@ -38,8 +38,8 @@ class LeasePolicy:
 class LeasedWork(ABC, Generic[J]):
     """Claims jobs under its policy and works on them. Their leases are renewed for as long as that takes.
 
-    A job that fails for a reason of its own is tried again later. One that fails because the device is away or the
-    model is broken is given back at once, with the attempts that it had.
+    A job that fails because the device is away or the model is broken is given back at once, with the attempts that it
+    had.
     """
 
     def __init__(self, *, leases: Leases, scorer_id: int, policy: LeasePolicy) -> None:
@@ -104,15 +104,6 @@ class LeasedWork(ABC, Generic[J]):
             self.release()
             raise
 
-    def _fail_or_retry(self, job: J, error: str) -> None:
-        """Put the job back for another attempt, or fail it for good if this was the last one."""
-        if job.attempts >= self._policy.max_attempts:
-            self._leases.fail(job, error)
-            self._log_failed(job=job.id, attempts=job.attempts, error=error)
-            return
-        self._leases.retry(job, error, RETRY_STRETCH * pause_s(job.attempts))
-        self._log_retried(job=job.id, attempts=job.attempts, error=error)
-
     @abstractmethod
     def _claim(self) -> tuple[J, ...]:
         """Lease the jobs that are to be worked on together; none if none is due."""
@@ -123,6 +114,19 @@ class LeasedWork(ABC, Generic[J]):
 
     @abstractmethod
     def _log_postponed(self, **facts: object) -> None: ...
+
+
+class RetriedWork(LeasedWork[J]):
+    """Leased work whose jobs are tried again later when they fail for a reason of their own, until the last attempt."""
+
+    def _fail_or_retry(self, job: J, error: str) -> None:
+        """Put the job back for another attempt, or fail it for good if this was the last one."""
+        if job.attempts >= self._policy.max_attempts:
+            self._leases.fail(job, error)
+            self._log_failed(job=job.id, attempts=job.attempts, error=error)
+            return
+        self._leases.retry(job, error, RETRY_STRETCH * pause_s(job.attempts))
+        self._log_retried(job=job.id, attempts=job.attempts, error=error)
 
     @abstractmethod
     def _log_retried(self, **facts: object) -> None: ...

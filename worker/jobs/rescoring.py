@@ -9,7 +9,7 @@ import structlog
 from gasp_core.detectors.detector import AnswerEvidence, Detector
 from gasp_core.grounding import AnswerGrounding
 from worker.ingest.scoring import Scoring, Unscorable
-from worker.jobs.leased import LeasedWork, LeasePolicy
+from worker.jobs.leased import LeasePolicy, RetriedWork
 from worker.rules.verdict import judge, threshold_for
 from worker.store.errors import StoreRejected
 from worker.store.leases import Leases
@@ -23,7 +23,7 @@ BATCH_ANSWERS = 8
 log = structlog.get_logger(__name__)
 
 
-class RescoringWork(LeasedWork[RescoreJob]):
+class RescoringWork(RetriedWork[RescoreJob]):
     """Leased work on re-scoring jobs: scores a batch in one call, and stores its verdicts in one transaction."""
 
     def __init__(

@@ -6,7 +6,7 @@ import time
 
 import structlog
 
-from worker.jobs.leased import LeasedWork, LeasePolicy
+from worker.jobs.leased import LeasePolicy, RetriedWork
 from worker.rules.opinion import Opinion, OpinionFailed, SecondOpinion
 from worker.runtime.metrics import Metrics
 from worker.store.leases import Leases
@@ -19,7 +19,7 @@ QUEUE_SENTENCES = 200
 log = structlog.get_logger(__name__)
 
 
-class OpinionWork(LeasedWork[OpinionJob]):
+class OpinionWork(RetriedWork[OpinionJob]):
     """Leased work on sentences that wait for an opinion of ``second``, one a run. ``daily`` bounds all verifiers."""
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from sqlalchemy import Connection, Row, Table, and_, func, literal_column, select
+from sqlalchemy import Connection, Row, Table, and_, select
 
 from worker.rules.exports import ANSWER, SENTENCE, AnswerResults, Result
 from worker.store import leases
@@ -62,12 +62,7 @@ class Exports(Repository):
     @reads
     def open_backlogs(self, connection: Connection) -> dict[str, leases.Backlog]:
         """How many answers wait, run and have failed for each system; ``done`` is 0."""
-        is_open = _exports.state != literal_column("'done'")
-        counted = select(_exports.destination, _exports.state, func.count().label("jobs")).where(is_open)
-        states: dict[str, dict[str, int]] = {}
-        for row in connection.execute(counted.group_by(_exports.destination, _exports.state)):
-            states.setdefault(row.destination, {})[row.state] = row.jobs
-        return {destination: leases.Backlog(**counts) for destination, counts in states.items()}
+        return leases.open_backlogs(connection, _exports.destination)
 
 
 def write_exports(connection: Connection, wanted: Mapping[int, Sequence[str]]) -> None:

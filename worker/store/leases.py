@@ -12,6 +12,7 @@ given to another, or to itself, can no longer write.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -167,6 +168,18 @@ def open_backlog(connection: Connection, table: Table) -> Backlog:
     """Count the jobs that are not done, by the index that holds them alone; ``done`` is 0."""
     # A literal, so that PostgreSQL sees that the index's condition is met.
     return _counted(connection, table, table.c.state != literal_column("'done'"))
+
+
+def open_backlogs(connection: Connection, named: ColumnElement[str]) -> dict[str, Backlog]:
+    """Count the jobs that are not done by a column of their table, too; ``done`` is 0."""
+    jobs = named.table.c
+    # A literal, so that PostgreSQL sees that the index's condition is met.
+    is_open = jobs.state != literal_column("'done'")
+    counted = select(named.label("name"), jobs.state, func.count().label("jobs")).where(is_open)
+    states: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in connection.execute(counted.group_by(named, jobs.state)):
+        states[row.name][row.state] = row.jobs
+    return {name: Backlog(**counts) for name, counts in states.items()}
 
 
 def is_ours(job: LeasedJob) -> ColumnElement[bool]:

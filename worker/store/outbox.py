@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,7 +16,6 @@ from sqlalchemy import (
     exists,
     func,
     literal,
-    literal_column,
     or_,
     select,
     update,
@@ -125,13 +123,7 @@ class Outbox(Repository):
     @reads
     def open_backlogs(self, connection: Connection) -> dict[str, leases.Backlog]:
         """How many events of each channel wait, run and have failed; quick, however many are done. ``done`` is 0."""
-        # A literal, so that PostgreSQL sees that the index's condition is met.
-        is_open = _events.state != literal_column("'done'")
-        counted = select(_events.channel, _events.state, func.count().label("events"))
-        states: dict[str, dict[str, int]] = defaultdict(dict)
-        for row in connection.execute(counted.where(is_open).group_by(_events.channel, _events.state)):
-            states[row.channel][row.state] = row.events
-        return {channel: leases.Backlog(**counts) for channel, counts in states.items()}
+        return leases.open_backlogs(connection, _events.channel)
 
 
 def _waits(wait_s: float) -> ColumnElement[bool]:
