@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from importlib.metadata import version
 from urllib.parse import quote
 
 import httpx2
@@ -14,6 +13,7 @@ from schemas.errors import UnusablePayload
 from schemas.payload import parse_json
 from schemas.traces.documents import read_document
 from worker.errors import DocumentsUnavailable, SettingsError
+from worker.runtime.web import limited, may_heal, user_agent
 from worker.settings.documents import ID
 
 REQUEST_TIMEOUT_S = 10.0
@@ -21,7 +21,6 @@ MAX_DOCUMENT_BYTES = 1024 * 1024
 REQUESTS_AT_ONCE = 8
 
 _THERE_IS_NONE = {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
-_HEALS = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
 
 class HttpDocuments:
@@ -29,7 +28,7 @@ class HttpDocuments:
 
     def __init__(self, url: str, token: str | None) -> None:
         self._url = url
-        headers = {"User-Agent": f"gasp-audit/{version('gasp-audit')}", "Accept": "application/json, text/plain"}
+        headers = {"User-Agent": user_agent(), "Accept": "application/json, text/plain"}
         self._headers = headers | ({"Authorization": f"Bearer {token}"} if token else {})
         self._loop = asyncio.Runner()
         # What stays on this machine is not for a proxy.
@@ -64,7 +63,7 @@ class HttpDocuments:
                 _require_usable(response.status_code)
                 if response.status_code in _THERE_IS_NONE:
                     return None
-                return _text(await _limited(response), response.headers.get("Content-Type", ""))
+                return _text(await limited(response, MAX_DOCUMENT_BYTES), response.headers.get("Content-Type", ""))
         except (httpx2.HTTPError, TimeoutError) as error:
             # The error's own words may hold the address, and with it an id or a token.
             raise DocumentsUnavailable(
@@ -75,19 +74,9 @@ class HttpDocuments:
 def _require_usable(status: int) -> None:
     if 200 <= status < 300 or status in _THERE_IS_NONE:
         return
-    if status in _HEALS or status >= 500:
+    if may_heal(status):
         raise DocumentsUnavailable(f"status {status}; look at the server in GASP_DOCUMENTS_URL")
     raise SettingsError(f"GASP_DOCUMENTS_URL: the server answers with status {status}; look at it and the token")
-
-
-async def _limited(response: httpx2.Response) -> bytes | None:
-    """The body, or None for one that is no passage any more."""
-    body = bytearray()
-    async for part in response.aiter_bytes():
-        body += part
-        if len(body) > MAX_DOCUMENT_BYTES:
-            return None
-    return bytes(body)
 
 
 def _text(body: bytes | None, content_type: str) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.metadata import version
 
 import httpx2
 import structlog
@@ -16,13 +15,13 @@ from worker.export.langsmith import LangSmithExport
 from worker.export.mlflow import MlflowExport
 from worker.export.otlp import OtlpExport
 from worker.export.post import Destination, Lookup, Post
-from worker.review.webhook import Reply, retry_after_s
 from worker.rules.exports import AnswerResults
 from worker.runtime.background import Background
 from worker.runtime.metrics import OutboxOutcome
-from worker.runtime.retry import RetryPolicy, pause_s
+from worker.runtime.retry import RetryPolicy
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
+from worker.runtime.web import Reply, post, retry_pause_s, user_agent
 from worker.settings.exports import LANGFUSE, LANGSMITH, MLFLOW
 from worker.settings.settings import Settings
 from worker.store.exports import ExportJob, Exports
@@ -36,8 +35,6 @@ REQUEST_TIMEOUT_S = 10.0
 LEASE_S = 300.0
 # Twelve attempts take about four hours.
 MAX_ATTEMPTS = 12
-FIRST_PAUSE_S = 15.0
-LONGEST_PAUSE_S = 3600.0
 MAX_LOOKUP_BYTES = 16 * 1024 * 1024
 REMOVED = "the answer was removed by retention, or has no scored sentence"
 
@@ -73,7 +70,7 @@ class Exporter:
         self._part = f"export_{name}"
         self._retry = RetryPolicy(stop, telemetry, part=self._part, within_s=within_s)
         self._loop = asyncio.Runner()
-        self._agent = {"User-Agent": f"gasp-audit/{version('gasp-audit')}"}
+        self._agent = {"User-Agent": user_agent()}
         # What stays on this machine is not for a proxy.
         self._remote, self._here = (
             httpx2.AsyncClient(timeout=REQUEST_TIMEOUT_S, trust_env=trust_env) for trust_env in (True, False)
@@ -113,15 +110,14 @@ class Exporter:
             self._fail(job, REMOVED)
             return
         taken = self._taken(job, job.answer)
-        for post in self._destination.posts(job.answer):
-            if post.ids <= taken:
+        for one in self._destination.posts(job.answer):
+            if one.ids <= taken:
                 continue
-            reply = self._loop.run(self._post(post))
-            if reply.is_taken or reply.status in post.taken_too:
+            reply = self._loop.run(self._sent(one))
+            if reply.is_taken or reply.status in one.taken_too:
                 continue
             if reply.may_heal and job.attempts < MAX_ATTEMPTS:
-                pause = pause_s(job.attempts - 1, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
-                self._leases.retry(job, reply.reason, min(max(pause, reply.after_s or 0.0), LONGEST_PAUSE_S))
+                self._leases.retry(job, reply.reason, retry_pause_s(job.attempts, reply))
                 log.warning("export_retried", destination=self._name, attempts=job.attempts, reason=reply.reason)
             else:
                 self._fail(job, reply.reason)
@@ -142,6 +138,7 @@ class Exporter:
                 asyncio.timeout(REQUEST_TIMEOUT_S),
                 client.stream("GET", lookup.url, headers=headers) as response,
             ):
+                # What is beyond is not looked at: the most that it costs is a repeat.
                 body = bytearray()
                 async for part in response.aiter_bytes():
                     body += part
@@ -152,17 +149,9 @@ class Exporter:
             # Then the requests fail, too, or repeat what is there.
             return frozenset()
 
-    async def _post(self, post: Post) -> Reply:
-        client = self._client(post.url)
-        try:
-            async with (
-                asyncio.timeout(REQUEST_TIMEOUT_S),
-                client.stream("POST", post.url, content=post.body, headers={**self._agent, **post.headers}) as response,
-            ):
-                return Reply(response.status_code, after_s=retry_after_s(response.headers.get("Retry-After", "")))
-        except (httpx2.HTTPError, TimeoutError) as error:
-            # The error's own words may hold the address, and with it a token.
-            return Reply(fault=type(error).__name__)
+    async def _sent(self, one: Post) -> Reply:
+        headers = {**self._agent, **one.headers}
+        return await post(self._client(one.url), one.url, one.body, headers, within_s=REQUEST_TIMEOUT_S)
 
     def _client(self, url: str) -> httpx2.AsyncClient:
         return self._remote if url.startswith("https:") else self._here

@@ -11,11 +11,6 @@ import hashlib
 import hmac
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
-from importlib.metadata import version
 from typing import ClassVar
 
 import httpx2
@@ -23,9 +18,9 @@ import structlog
 from pydantic import SecretStr
 
 from worker.review.relay import Relay, RelayPolicy, TaskMessage
-from worker.runtime.retry import pause_s
 from worker.runtime.stop import Stop
 from worker.runtime.telemetry import Telemetry
+from worker.runtime.web import Reply, post, retry_pause_s, user_agent
 from worker.settings.channels import WEBHOOK
 from worker.settings.settings import Settings
 from worker.store.leases import Leases
@@ -36,37 +31,8 @@ EVENT_ID_HEADER = "Gasp-Event-Id"
 
 # For all of it: the name, the connection, the body out, the status in. Short enough for a stop to wait for it.
 REQUEST_TIMEOUT_S = 10.0
-# Twelve attempts take about four hours.
-FIRST_PAUSE_S = 15.0
-LONGEST_PAUSE_S = 3600.0
-
-_HEALS = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The outcome of a post: a status, or the name of the fault. ``after_s`` is how long the server asks us to wait."""
-
-    status: int | None = None
-    fault: str = ""
-    after_s: float | None = None
-
-    @property
-    def reason(self) -> str:
-        """In words that are fit for a log."""
-        return self.fault if self.status is None else f"status {self.status}"
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether the event arrived."""
-        return self.status is not None and 200 <= self.status < 300
-
-    @property
-    def may_heal(self) -> bool:
-        """Whether the same post may succeed later."""
-        return self.status is None or self.status in _HEALS or self.status >= 500
 
 
 class WebhookRelay(Relay):
@@ -111,19 +77,11 @@ class WebhookRelay(Relay):
     async def _post(self, message: TaskMessage) -> Reply:
         headers = {
             "Content-Type": "application/json",
-            "User-Agent": f"gasp-audit/{version('gasp-audit')}",
+            "User-Agent": user_agent(),
             EVENT_ID_HEADER: str(message.event.event_id),
             SIGNATURE_HEADER: signature(self._secret, int(time.time()), message.body),
         }
-        try:
-            async with (
-                asyncio.timeout(REQUEST_TIMEOUT_S),
-                self._client.stream("POST", self._url, content=message.body, headers=headers) as response,
-            ):
-                return Reply(response.status_code, after_s=retry_after_s(response.headers.get("Retry-After", "")))
-        except (httpx2.HTTPError, TimeoutError) as error:
-            # The error's own words may hold the address, and with it a token.
-            return Reply(fault=type(error).__name__)
+        return await post(self._client, self._url, message.body, headers, within_s=REQUEST_TIMEOUT_S)
 
     def _act_on(self, message: TaskMessage, reply: Reply) -> None:
         event = message.event
@@ -132,9 +90,7 @@ class WebhookRelay(Relay):
         elif not reply.may_heal or event.attempts >= self.max_attempts:
             self._fail(event, reply.reason)
         else:
-            # Never sooner than by our own pauses: else twelve attempts are over before the receiver is back.
-            pause = min(max(_pause_s(event.attempts), reply.after_s or 0.0), LONGEST_PAUSE_S)
-            self._leases.retry(event, reply.reason, pause)
+            self._leases.retry(event, reply.reason, retry_pause_s(event.attempts, reply))
             log.warning("webhook_retried", **self._facts(event), attempts=event.attempts, reason=reply.reason)
 
 
@@ -142,21 +98,6 @@ def signature(secret: bytes, sent_at_s: int, body: bytes) -> str:
     """The value of the header ``Gasp-Signature``; the time is in seconds since 1970."""
     mac = hmac.new(secret, b"%d." % sent_at_s + body, hashlib.sha256)
     return f"t={sent_at_s},v1={mac.hexdigest()}"
-
-
-def retry_after_s(value: str) -> float | None:
-    """What the header ``Retry-After`` asks for, in seconds from now; None if it asks for nothing that makes sense."""
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    return max(0.0, (until - datetime.now(UTC)).total_seconds()) if until.tzinfo else None
-
-
-def _pause_s(attempts: int) -> float:
-    return pause_s(attempts - 1, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
 
 
 def _required(secret: SecretStr | None) -> str:

@@ -10,7 +10,6 @@ import base64
 import ssl
 from dataclasses import replace
 from http import HTTPStatus
-from importlib.metadata import version
 from urllib.parse import quote
 
 import httpx2
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from schemas.encodings.schema import KeyKind, Schema, SchemaKey, SchemaKind
 from worker.errors import SchemasUnavailable, SettingsError
+from worker.runtime.web import limited, may_heal, user_agent
 from worker.settings.schema_registry import SchemaRegistryChoice
 
 REQUEST_TIMEOUT_S = 10.0
@@ -25,7 +25,6 @@ MAX_REPLY_BYTES = 4 * 1024 * 1024
 # Schemas that one refers to, and those refer to.
 MAX_REFERENCES = 100
 
-_HEALS = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 # What a registry says when it has looked and found none; what else answers 404 is no registry, or an older one.
 _THERE_IS_NONE = (40401, 40402, 40403)
 _CONFLUENT = {KeyKind.ID: "schemas/ids", KeyKind.GUID: "schemas/guids"}
@@ -82,7 +81,7 @@ class SchemaRegistry:
             raise ValueError("no registry is set")
         self._url = choice.schema_registry_url.get_secret_value().rstrip("/")
         self._headers = {
-            "User-Agent": f"gasp-audit/{version('gasp-audit')}",
+            "User-Agent": user_agent(),
             "Accept": "application/vnd.schemaregistry.v1+json, application/json",
             **_login(choice),
         }
@@ -151,17 +150,19 @@ class SchemaRegistry:
                 asyncio.timeout(REQUEST_TIMEOUT_S),
                 self._client.stream("GET", address, headers=self._headers) as response,
             ):
-                status, body = response.status_code, await _limited(response)
+                status, body = response.status_code, await limited(response, MAX_REPLY_BYTES)
         except (httpx2.HTTPError, TimeoutError) as error:
             if _is_distrust(error):
                 raise SettingsError(_DISTRUST) from None
             # The error's own words may hold the address.
             raise SchemasUnavailable(f"the schema registry does not answer ({type(error).__name__}); {_LOOK}") from None
+        if body is None:
+            raise SchemasUnavailable(f"the schema registry answers with more than {MAX_REPLY_BYTES} bytes; {_LOOK}")
         if 200 <= status < 300:
             return body
         if status == HTTPStatus.NOT_FOUND and (is_by_guid or _fault(body) in _THERE_IS_NONE):
             return None
-        if status in _HEALS or status >= 500:
+        if may_heal(status):
             raise SchemasUnavailable(f"the schema registry answers with status {status}; {_LOOK}")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise SettingsError(f"GASP_SCHEMA_REGISTRY_USER: the schema registry answers with status {status}")
@@ -191,15 +192,6 @@ def _is_distrust(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__
     return error is not None
-
-
-async def _limited(response: httpx2.Response) -> bytes:
-    body = bytearray()
-    async for part in response.aiter_bytes():
-        body += part
-        if len(body) > MAX_REPLY_BYTES:
-            raise SchemasUnavailable(f"the schema registry answers with more than {MAX_REPLY_BYTES} bytes; {_LOOK}")
-    return bytes(body)
 
 
 def _reply(body: bytes) -> _Reply:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from http import HTTPStatus
-from importlib.metadata import version
 from typing import Any
 
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from worker.rules.opinion import Opinion, OpinionFailed, OpinionLabel
+from worker.runtime.web import user_agent
 from worker.second_opinion.prompt import INSTRUCTIONS, PROMPT, data_message
 from worker.settings.settings import Settings
 
@@ -76,7 +76,7 @@ class Chat:
         self._url = url.get_secret_value()
         self._name = settings.second_opinion_name or ""
         self._timeout_s = settings.second_opinion_timeout_s
-        self._headers = {"User-Agent": f"gasp-audit/{version('gasp-audit')}"}
+        self._headers = {"User-Agent": user_agent()}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key.get_secret_value()}"
         self._loop = asyncio.Runner()
