@@ -38,13 +38,18 @@ def sentence_grounding(
     chunks: Sequence[Chunk],
     log_probabilities: Tensor,
     divergences: Tensor,
+    readings: Tensor,
 ) -> SentenceGrounding:
-    """Average token scores (variants, A) over one sentence, in float64. What supports it is for others to say."""
+    """Average token scores (variants, A) and readings (A, M) over one sentence, in float64.
+
+    What supports it is for others to say.
+    """
     if skip := skip_for(sentence, tokens, len(plan.answer_ids)):
         return SentenceGrounding(index=index, sentence=sentence, n_tokens=len(tokens), skip_reason=skip)
     means = log_probabilities[:, tokens].double().mean(-1)  # (variants,)
     spread = divergences[:, tokens].double().mean(-1)  # (variants,)
-    if not (means.isfinite().all() and spread.isfinite().all()):
+    read = readings[tokens].double().mean(0)  # (M,)
+    if not all(values.isfinite().all() for values in (means, spread, read)):
         return SentenceGrounding(
             index=index, sentence=sentence, n_tokens=len(tokens), skip_reason=SentenceSkip.NOT_FINITE
         )
@@ -59,6 +64,7 @@ def sentence_grounding(
         jsd_no_context=min(LN_2, float(spread[1])),
         surprisal=max(0.0, -float(means[0])),
         drops=_chunk_drops(plan, chunks, reactions),
+        readings=tuple(read.tolist()),
     )
 
 

@@ -109,7 +109,8 @@ class SentenceGrounding:
     of a chunk, and ``unlocated`` says whether the gap is far larger: then there is support, but in no few chunks.
     ``contradicting_chunk`` is the one whose removal makes the sentence most likelier, or None if none does: a
     candidate for a contradiction, no more. A context that does not fit the model is read in windows; ``window`` is
-    the index of the one that supports the sentence best, from which all its numbers are.
+    the index of the one that supports the sentence best, from which all its numbers are. ``readings`` are the means of
+    what taps read inside the model under the whole context (``gasp_core.passes.taps``); nothing where there are none.
     """
 
     index: int
@@ -126,6 +127,7 @@ class SentenceGrounding:
     unlocated: bool = False
     contradicting_chunk: int | None = None
     window: int = 0
+    readings: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

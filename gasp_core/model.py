@@ -78,6 +78,11 @@ class LanguageModel:
         return states
 
     @property
+    def width(self) -> int:
+        """How many numbers a final hidden state has, D."""
+        return int(self.network.get_output_embeddings().weight.shape[1])
+
+    @property
     def vocabulary(self) -> int:
         """How many logits there are, V."""
         return int(self.network.get_output_embeddings().weight.shape[0])

@@ -60,7 +60,8 @@ class GroundingScorer:
 
     ``max_chunks`` is into how many chunks a single long passage is grouped; several passages are the chunks
     themselves. ``masked`` hides a removed chunk from question and answer instead of taking it out: an approximation
-    of leave-one-out, at a half of its cost. ``passes`` runs the model (None: what suits it and its device).
+    of leave-one-out, at a half of its cost. ``passes`` runs the model (None: what suits it and its device); what its
+    taps read of the answer under the whole context becomes the ``readings`` of sentences.
 
     Raises ModelUnsupported if the model, and ValueError if the template, does not allow masking.
     """
@@ -214,9 +215,12 @@ class GroundingScorer:
     def _token_scores(self, plan: Plan, states: Tensor) -> WindowScores:
         self._tell()
         answer_ids = torch.tensor(plan.answer_ids, device=self._model.device)
-        log_probabilities, divergences = token_scores(self._model.logits, self._model.vocabulary, states, answer_ids)
+        width = self._model.width
+        log_probabilities, divergences = token_scores(
+            self._model.logits, self._model.vocabulary, states[..., :width], answer_ids
+        )
         # Averaging is done where the many small steps cost nothing.
-        return WindowScores(log_probabilities.cpu(), divergences.cpu())
+        return WindowScores(log_probabilities.cpu(), divergences.cpu(), states[0, :, width:].cpu())
 
     def _skipped(
         self,
@@ -266,6 +270,7 @@ def _window(item: _Work, plan: Plan, scores: WindowScores) -> list[SentenceGroun
             chunks=item.chunks,
             log_probabilities=scores.log_probabilities,
             divergences=scores.divergences,
+            readings=scores.readings,
         )
         for index, (sentence, tokens) in enumerate(zip(item.sentences, item.members, strict=True))
     ]

@@ -43,10 +43,11 @@ class AnswerTokens:
 
 @dataclass(frozen=True, slots=True)
 class WindowScores:
-    """Log-probabilities and divergences (variants, A) of one window's prompts, as token_scores gives them."""
+    """Of one window's prompts: log-probabilities and divergences (variants, A), and readings (A, M) of the first."""
 
     log_probabilities: Tensor
     divergences: Tensor
+    readings: Tensor
 
 
 def answer_tokens(

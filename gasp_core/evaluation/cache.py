@@ -30,7 +30,7 @@ from gasp_core.tokens import AnswerTokens
 from gasp_core.tpa.sources import AnswerSources
 
 # Raised when the files change their form: older ones are then not found.
-FORM = 2
+FORM = 3
 
 _GROUNDING = TypeAdapter(AnswerGrounding)
 _SKIPS = TypeAdapter(tuple[SentenceSkip | None, ...])
@@ -128,7 +128,8 @@ def _digest(value: object) -> str:
 
 def _arrays(tokens: AnswerTokens) -> dict[str, NDArray[Any]]:
     return {
-        "grounding": np.frombuffer(_GROUNDING.dump_json(tokens.grounding), dtype=np.uint8),
+        "grounding": np.frombuffer(_GROUNDING.dump_json(_without_readings(tokens.grounding)), dtype=np.uint8),
+        **_reading_arrays(tokens.grounding),
         "spans": np.array(tokens.spans, dtype=np.int32).reshape(-1, 2),
         **_member_arrays(tokens.members),
         "log_probabilities": tokens.log_probabilities,
@@ -139,13 +140,35 @@ def _arrays(tokens: AnswerTokens) -> dict[str, NDArray[Any]]:
 
 def _tokens(arrays: Mapping[str, NDArray[Any]]) -> AnswerTokens:
     return AnswerTokens(
-        grounding=_GROUNDING.validate_json(arrays["grounding"].tobytes()),
+        grounding=_with_readings(_GROUNDING.validate_json(arrays["grounding"].tobytes()), arrays),
         spans=_spans(arrays),
         log_probabilities=arrays["log_probabilities"],
         without_context=arrays["without_context"],
         divergences=arrays["divergences"],
         members=_members(arrays),
     )
+
+
+def _without_readings(grounding: AnswerGrounding) -> AnswerGrounding:
+    return replace(grounding, sentences=tuple(replace(one, readings=()) for one in grounding.sentences))
+
+
+def _reading_arrays(grounding: AnswerGrounding) -> dict[str, NDArray[Any]]:
+    """Hundreds of numbers a sentence, which as text would be most of the file."""
+    return {
+        "readings": np.array([value for one in grounding.sentences for value in one.readings], dtype=np.float32),
+        "reading_sizes": np.array([len(one.readings) for one in grounding.sentences], dtype=np.int32),
+    }
+
+
+def _with_readings(grounding: AnswerGrounding, arrays: Mapping[str, NDArray[Any]]) -> AnswerGrounding:
+    values = arrays["readings"].tolist()
+    bounds = pairwise(accumulate(arrays["reading_sizes"].tolist(), initial=0))
+    sentences = (
+        replace(one, readings=tuple(values[start:end]))
+        for one, (start, end) in zip(grounding.sentences, bounds, strict=True)
+    )
+    return replace(grounding, sentences=tuple(sentences))
 
 
 def _source_arrays(sources: AnswerSources) -> dict[str, NDArray[Any]]:

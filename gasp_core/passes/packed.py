@@ -20,6 +20,7 @@ from transformers.pytorch_utils import Conv1D
 from gasp_core.model import attending_by
 from gasp_core.passes.attention import Attention
 from gasp_core.passes.pack import Pack
+from gasp_core.passes.taps import Tap, Taps
 
 ATTENTION_NAME = "gasp_packed"
 
@@ -39,31 +40,40 @@ _current: ContextVar[_Forward | None] = ContextVar("packed_forward", default=Non
 
 
 class PackedNetwork:
-    """Gives the final states (R, D) that a pack asks for.
+    """Gives the final states (R, D) that a pack asks for, with what ``taps`` read beside them.
 
     ``wide`` keeps residual and norms in float32. Outside its calls the network is as it was. A call raises what the
     network raises if its modules are not used to this, and ValueError if its attention is of a kind that ours does
     not know.
     """
 
-    def __init__(self, network: Any, attention: Attention, *, wide: bool) -> None:  # noqa: ANN401 - transformers' own
+    def __init__(
+        self,
+        network: Any,  # noqa: ANN401 - transformers' own
+        attention: Attention,
+        *,
+        wide: bool,
+        taps: Sequence[Tap] = (),
+    ) -> None:
         AttentionInterface.register(ATTENTION_NAME, _attend)
         self._network = network
         self._attention = attention
         self._wide = wide
+        self._taps = Taps(network, taps)
         self._projections = [one for one in network.base_model.modules() if isinstance(one, nn.Linear | Conv1D)]
 
     def __call__(self, pack: Pack) -> Tensor:
-        """Final states (R, D)."""
+        """Final states (R, D), or (R, D + M) with the M numbers of all taps."""
         with ExitStack() as stack:
             stack.callback(_current.reset, _current.set(_Forward(pack, self._attention)))
             stack.enter_context(attending_by(self._network, ATTENTION_NAME))
             if self._wide:
                 stack.enter_context(_widened(self._network, self._projections))
+            beside = stack.enter_context(self._taps.beside(lambda states: states[0, pack.keep]))
             states: Tensor = self._network.base_model(
                 input_ids=pack.ids[None], position_ids=pack.positions[None], use_cache=False
             ).last_hidden_state
-        return states[0, pack.keep]
+            return beside(states[0, pack.keep])
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gasp_core.model import LanguageModel
+from gasp_core.passes.taps import Tap, Taps
 from gasp_core.plan import Plan
 
 
@@ -35,15 +36,16 @@ class PlainPasses:
 
     can_hide = False
 
-    def __init__(self, model: LanguageModel, max_tokens: int) -> None:
+    def __init__(self, model: LanguageModel, max_tokens: int, taps: Sequence[Tap] = ()) -> None:
         self._model = model
+        self._taps = Taps(model.network, taps, name=model.name)
         self._max_tokens = max_tokens
 
     def forget(self) -> None:
         """Nothing is kept."""
 
     def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
-        """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts."""
+        """Give per plan the hidden states (variants, A, D + M) that predict its answer under each of its prompts."""
         states: list[list[Tensor | None]] = [[None] * len(plan.prompts) for plan in plans]
         sequences = [
             _Sequence(number, variant, prompt, plan.answer_ids)
@@ -51,7 +53,8 @@ class PlainPasses:
             for variant, prompt in enumerate(plan.prompts)
         ]
         for batch in _batches(sequences, self._max_tokens):
-            hidden = self._model.hidden(_padded(batch, self._model.device))  # (B, S, D)
+            with self._taps.beside(lambda states: states) as beside:
+                hidden = beside(self._model.hidden(_padded(batch, self._model.device)))  # (B, S, D + M)
             for row, sequence in enumerate(batch):
                 # The state at position t predicts token t + 1, so the answer's states start one before it:
                 #   prompt: p0 p1 p2 | a0 a1 a2        states used: p2 a0 a1

@@ -41,7 +41,7 @@ class SharedPrefixPasses:
         self._cache = cache
 
     def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
-        """Give per plan the hidden states (variants, A, D) that predict its answer under each of its prompts."""
+        """Give per plan the hidden states (variants, A, D + M) that predict its answer under each of its prompts."""
         states: list[Tensor] = []
         for group in _groups(plans, self._max_tokens):
             states += self._run_group(group)

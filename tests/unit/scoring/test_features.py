@@ -82,7 +82,9 @@ def test_features_of_a_worked_case() -> None:
         chunks=chunks,
         log_probabilities=log_probabilities,
         divergences=divergences,
+        readings=torch.tensor([[1.0, 0.0], [2.0, 0.0], [3.0, 6.0], [9.0, 9.0]]),
     )
+    assert result.readings == (2.0, 2.0)
     assert (result.gap, result.surprisal, result.n_tokens) == (2.0, 2.0, 3)
     assert result.jsd_no_context == pytest.approx(0.2)
     assert [(drop.chunk, drop.drop) for drop in result.drops] == [(0, 0.5), (1, -0.5), (2, 0.5)]
@@ -101,5 +103,6 @@ def test_a_number_that_is_not_finite_becomes_a_reason(bad: float) -> None:
         chunks=(Chunk(0, 0, 5, 0),),
         log_probabilities=scores,
         divergences=torch.zeros(2, 4),
+        readings=torch.zeros(4, 0),
     )
     assert (result.gap, result.skip_reason) == (None, SentenceSkip.NOT_FINITE)
