@@ -9,6 +9,7 @@ from gasp_core.grounding import Exchange, Sentence, SentenceSkip
 from gasp_core.text.lexical import novelties
 from gasp_core.text.refusals import is_refusal
 from gasp_core.text.skips import SKIPPED_KINDS
+from gasp_core.text.words import stems
 
 MIN_WORDS = 2
 
@@ -29,7 +30,7 @@ def by_text(feature: Callable[[Exchange, Sequence[str]], Iterable[float]]) -> Re
 
 
 def _length(_exchange: Exchange, texts: Sequence[str]) -> list[float]:
-    return [-float(len(text.split())) for text in texts]
+    return [-float(len(stems(text))) for text in texts]
 
 
 def _known_words(exchange: Exchange, texts: Sequence[str]) -> list[float]:
@@ -43,9 +44,14 @@ def _skips(sentences: Sequence[Sentence], exchange: Exchange, texts: Sequence[st
     if all(is_refusal(text) for text in texts):
         return [SentenceSkip.REFUSAL] * len(texts)
     return [
-        SKIPPED_KINDS.get(sentence.kind) or (SentenceSkip.TOO_SHORT if len(text.split()) < MIN_WORDS else None)
+        SKIPPED_KINDS.get(sentence.kind) or (SentenceSkip.TOO_SHORT if _is_short(text) else None)
         for sentence, text in zip(sentences, texts, strict=True)
     ]
+
+
+def _is_short(text: str) -> bool:
+    """Whether there is one word only, by blanks and by what its script has instead."""
+    return len(text.split()) < MIN_WORDS and len(stems(text)) < MIN_WORDS
 
 
 LENGTH = Detector("length", Need.TEXT, by_text(_length))

@@ -20,10 +20,12 @@ from gasp_core.evaluation.data import LabelledAnswer
 from gasp_core.evaluation.labels import sentence_labels
 from gasp_core.evaluation.ranking import Entry, Json
 from gasp_core.grounding import AnswerGrounding, Exchange, SentenceGrounding
-from gasp_core.text.lexical import words
+from gasp_core.text.languages import language_of
+from gasp_core.text.words import words
 
 # Of a sentence and the texts of chunks, how alike each is to the sentence (n,); 0 or less is not at all.
 Match: TypeAlias = Callable[[str, Sequence[str]], Floats]
+_TELLING_PASSAGES = 20  # that tell the language of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,14 @@ def lexical_match(exchanges: Iterable[Exchange]) -> Match:
     """Cosine of TF-IDF over stems of content words (sublinear counts), learned from all passages."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # seconds to import
 
+    texts = list(dict.fromkeys(passage.text for exchange in exchanges for passage in exchange.passages))
+    language = language_of("\n".join(texts[:_TELLING_PASSAGES]))
+
     def content_stems(text: str) -> list[str]:
-        return [word.stem for word in words(text) if word.is_content]
+        return [word.stem for word in words(text, language) if word.is_content]
 
     vectorizer: Any = TfidfVectorizer(analyzer=content_stems, sublinear_tf=True)
-    vectorizer.fit({passage.text for exchange in exchanges for passage in exchange.passages})
+    vectorizer.fit(texts)
 
     def match(sentence: str, chunks: Sequence[str]) -> Floats:
         cosines: Floats = (vectorizer.transform(chunks) @ vectorizer.transform([sentence]).T).toarray()[:, 0]

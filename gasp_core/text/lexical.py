@@ -1,71 +1,33 @@
 """What a sentence says that the passages do not: novel words, pairs of words, names and numbers. No model is asked.
 
-A word is a run of letters and digits, folded to one case and one form (NFKC), with what English hangs on it taken
-off (``'s``, ``-s``, ``-ing``, ``-ed``, ``-ly`` and the like). Words of grammar count in pairs only. What passages and
-question say is known; a pair has to be in a passage.
+``gasp_core.text.words`` says what a word is in which script. Words of grammar count in pairs only. What passages and
+question say is known; a pair has to be in a passage. The language is that of the answer.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from gasp_core.grounding import Exchange
+from gasp_core.text.languages import Language, language_of
+from gasp_core.text.words import Word, stems, words
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_SUFFIXES = (
-    *("ational", "ations", "ation", "ingly", "edly", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "er"),
-    *("ely", "ly", "es", "ed", "e", "s", "y"),
-)
-_SHORTEST_STEM = 3
-_APOSTROPHE = re.compile("['’]")
-_LONGEST_KEPT = 40
-_KEPT_STEMS = 50_000
-_GRAMMAR_WORDS = """
-a about above after again against all also am an and any are as at be because been before being below between
-both but by can cannot could did do does doing down during each either else ever every few for from further had
-has have having he hence her here hers him his how however i if in into is it its just may me might more most
-must my neither no nor not of off often on once only or other our out over own per rather same shall she should
-since so some such than that the their them then there therefore these they this those through thus to too under
-until up upon very was we were what when where whether which while who whom whose why will with within without
-would yet you your
-"""
-_GRAMMAR = frozenset(_GRAMMAR_WORDS.split())
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word as it was written, and its stem."""
-
-    written: str
-    stem: str
-
-    @property
-    def is_content(self) -> bool:
-        """Whether it is no word of grammar."""
-        return self.stem not in _GRAMMAR
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it has a digit."""
-        return any(character.isdigit() for character in self.stem)
-
-    @property
-    def is_capitalised(self) -> bool:
-        """Whether it begins with a capital letter."""
-        return self.written[0].isupper()
+# In these languages words are put together: what joins two of them, and how short a part may be.
+_COMPOUNDING = frozenset({Language.GERMAN, Language.DUTCH})
+_JOINTS = ("", "s", "n", "e")
+_SHORTEST_PART = 4
+_LONGEST_COMPOUND = 40
+_FIRST_PASSAGES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Novelty:
     """``words`` and ``pairs`` are shares in [0, 1] of content words and of pairs of neighbours; the others counts.
 
-    A name is a novel word with a capital that does not begin the sentence. A word counts as often as it is said, a
-    pair once.
+    A name is a novel word with a capital that does not begin the sentence; in German, where every noun has one, it
+    stands beside another such word, or is written in capitals. A word counts as often as it is said, a pair once.
     """
 
     words: float
@@ -74,54 +36,71 @@ class Novelty:
     numbers: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The stems of passages and question, and the pairs of stems that the passages have."""
+
+    stems: set[str]
+    pairs: set[tuple[str, str]]
+    language: Language | None
+
+    def has(self, word: Word) -> bool:
+        if word.stem in self.stems:
+            return True
+        return self.language in _COMPOUNDING and _is_compound(word.stem, self.stems)
+
+
 def novelties(exchange: Exchange, texts: Sequence[str]) -> list[Novelty]:
-    """The novelty of each text against the exchange's passages and question."""
-    passages = [_stems(passage.text) for passage in exchange.passages]
-    known = set(_stems(exchange.question)).union(*passages)
-    pairs = {pair for stems in passages for pair in pairwise(stems)}
-    return [_novelty(list(words(text)), known, pairs) for text in texts]
+    """The novelty of each text against the exchange's passages and question. Takes time linear in all of them."""
+    language = exchange_language(exchange)
+    passages = [stems(passage.text, language) for passage in exchange.passages]
+    known = _Known(
+        stems=set(stems(exchange.question, language)).union(*passages),
+        pairs={pair for passage in passages for pair in pairwise(passage)},
+        language=language,
+    )
+    return [_novelty(list(words(text, language)), known) for text in texts]
 
 
-def words(text: str) -> Iterator[Word]:
-    """Yield the words of a text, in order."""
-    for written in _written(text):
-        yield Word(written, _stem(written))
+def exchange_language(exchange: Exchange) -> Language | None:
+    """The language of the answer; where that is too short to tell, of question and passages."""
+    found = language_of(exchange.answer)
+    if found is not None:
+        return found
+    passages = (passage.text for passage in islice(exchange.passages, _FIRST_PASSAGES))
+    return language_of("\n".join((exchange.question, *passages)))
 
 
-def _novelty(said: Sequence[Word], known: set[str], pairs: set[tuple[str, str]]) -> Novelty:
+def _novelty(said: Sequence[Word], known: _Known) -> Novelty:
     content = [word for word in said if word.is_content]
-    novel = [word for word in content if word.stem not in known]
+    novel = [place for place, word in enumerate(said) if word.is_content and not known.has(word)]
     own = set(pairwise(word.stem for word in said))
-    first = said[0] if said else None
     return Novelty(
         words=len(novel) / len(content) if content else 0.0,
-        pairs=len(own - pairs) / len(own) if own else 0.0,
-        names=sum(word.is_capitalised and word is not first for word in novel),
-        numbers=sum(word.is_number for word in novel),
+        pairs=len(own - known.pairs) / len(own) if own else 0.0,
+        names=sum(_is_name(said, place, known.language) for place in novel),
+        numbers=sum(said[place].is_number for place in novel),
     )
 
 
-def _written(text: str) -> list[str]:
-    return _WORD.findall(unicodedata.normalize("NFKC", text))
+def _is_name(said: Sequence[Word], place: int, language: Language | None) -> bool:
+    word = said[place]
+    if place == 0 or not word.is_capitalised:
+        return False
+    if language is not Language.GERMAN or not word.written[1:].islower():
+        return True
+    return any(
+        beside.is_content and beside.is_capitalised for beside in (said[place - 1], *said[place + 1 : place + 2])
+    )
 
 
-def _stems(text: str) -> list[str]:
-    return [_stem(written) for written in _written(text)]
+def _is_compound(stem: str, known: set[str]) -> bool:
+    """Whether a stem is two known ones, with what joins them."""
+    if not 2 * _SHORTEST_PART <= len(stem) <= _LONGEST_COMPOUND:
+        return False
+    cuts = range(_SHORTEST_PART, len(stem) - _SHORTEST_PART + 1)
+    return any(stem[:cut] in known and _is_joined(stem[cut:], known) for cut in cuts)
 
 
-def _stem(written: str) -> str:
-    # Passages say the same words over and over. What is longer than a word is not kept, so that nobody can fill memory.
-    return _kept_stem(written) if len(written) <= _LONGEST_KEPT else _stem_anew(written)
-
-
-def _stem_anew(written: str) -> str:
-    word = _APOSTROPHE.split(written)[0].casefold()
-    if word in _GRAMMAR or any(character.isdigit() for character in word):
-        return word
-    for suffix in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST_STEM:
-            return word.removesuffix(suffix)
-    return word
-
-
-_kept_stem = lru_cache(maxsize=_KEPT_STEMS)(_stem_anew)
+def _is_joined(end: str, known: set[str]) -> bool:
+    return any(end.startswith(joint) and end[len(joint) :] in known for joint in _JOINTS)

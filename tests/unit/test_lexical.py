@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gasp_core.grounding import Exchange, Passage
-from gasp_core.text.lexical import Novelty, novelties, words
+from gasp_core.text.lexical import Novelty, novelties
 
 EXCHANGE = Exchange(
     "When does the museum open?",
@@ -42,14 +42,47 @@ def test_a_text_without_content_has_no_novel_word(text: str) -> None:
     assert novelty(text).words == 0.0
 
 
-def test_words_are_folded_and_lose_what_hangs_on_them() -> None:
-    assert [word.stem for word in words("The ﬁrst Museum's openings, quickly: 2,5 km")] == [
-        "the",
-        "first",
-        "museum",
-        "open",
-        "quick",
-        "2",
-        "5",
-        "km",
-    ]
+def german(passage: str, text: str) -> Novelty:
+    """What a text says beyond a passage, in an answer that is long enough to tell its language."""
+    answer = f"Das ist die Antwort auf die Frage, und sie ist nicht sehr lang. {text}"
+    (found,) = novelties(Exchange("Wie ist es?", (Passage("1", passage),), answer), [text])
+    return found
+
+
+def test_a_german_compound_of_known_words_is_known() -> None:
+    passage = "Der Eintritt in das Museum kostet zehn Euro."
+    assert german(passage, "Der Museumseintritt kostet zehn Euro.").words == 0
+    assert german(passage, "Der Parkhauseintritt kostet zehn Euro.").words == 1 / 4
+
+
+def test_a_german_noun_is_a_name_only_beside_another_or_in_capitals() -> None:
+    passage = "Der Eintritt kostet zehn Euro."
+    assert german(passage, "Im Eintritt ist ein Getränk enthalten.").names == 0
+    assert german(passage, "Im Eintritt ist Herzog Belmora enthalten.").names == 2
+    assert german(passage, "Im Eintritt ist die VHS enthalten.").names == 1
+
+
+def test_what_is_elided_before_a_word_does_not_make_it_novel() -> None:
+    passage = Passage("1", "Une économie forte, et non des opinions : voilà le programme de la ville.")
+    answer = "Le programme est pour la ville, avec l'économie et peu d\u2019opinions."
+    (found,) = novelties(Exchange("Quel est le programme ?", (passage,), answer), [answer])
+    assert found.words == 0
+
+
+@pytest.mark.parametrize(
+    ("passage", "said", "invented"),
+    [
+        ("博物館は午前九時に開館し、入場料は五百円です。", "入場料は五百円です。", "水曜日は休館です。"),
+        ("博物馆上午九点开门，门票五十元。", "门票五十元。", "周三闭馆休息。"),
+        ("พิพิธภัณฑ์เปิดเวลาเก้าโมงเช้า ค่าเข้าชมห้าสิบบาท", "ค่าเข้าชมห้าสิบบาท", "วันพุธหยุดทำการ"),
+        ("박물관은 오전 아홉 시에 문을 열고 입장료는 오천 원입니다.", "입장료는 오천 원이다.", "수요일마다 휴관한다."),
+        ("संग्रहालय सुबह नौ बजे खुलता है और टिकट पचास रुपये का है।", "टिकट पचास रुपये का है।", "बुधवार को यह बंद रहता है।"),
+        ("สารមន្ទីរបើកម៉ោងប្រាំបួនព្រឹក តម្លៃសំបុត្រប្រាំដុល្លារ", "តម្លៃសំបុត្រប្រាំដុល្លារ", "ថ្ងៃពុធបិទ"),
+    ],
+)
+def test_an_invention_is_novel_in_every_script(passage: str, said: str, invented: str) -> None:
+    exchange = Exchange("?", (Passage("1", passage),), said + invented)
+    found = novelties(exchange, [said, invented])
+    assert found[0].words <= 0.4
+    assert found[1].words >= 0.6
+    assert found[1].pairs > found[0].pairs
