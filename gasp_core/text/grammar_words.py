@@ -73,13 +73,13 @@ quando quanto quase que quem são se sem sempre sendo ser será seu seus si sido
 ter tinha toda todas todavia todo todos tu tudo um uma umas uns você vocês
 """,
     "nl": """
-aan achter al alle alleen als altijd andere anders ben bij binnen boven buiten daar daarom dan dat de deze die dit doch
-doen door dus een eens elk elke en er ervan even gaan gaat geen geweest had hadden heb hebben heeft hem het hier
-hierdoor hij hoe hun iemand iets ik in indien is ja je jij jouw kan kon konden kunnen maar mag me meer men met mij mijn moet
-moeten mogen na naar naast nadat nee niet niets nog nu of om omdat onder ons onze ook op over per reeds samen sinds slechts
-sommige steeds te tegen terwijl tijdens toch toen tot tussen u uit uw van vanaf veel vele verder via volgens voor vooral
-voordat waar waarbij waardoor waarom waren was wat we wel welke werd werden wie wij wil worden wordt zal ze zeer zelf
-zich zij zijn zo zoals zodat zou zouden zonder
+aan achter al alle alleen als altijd andere anders ben bij binnen boven buiten daar daarom dan dat de deze die
+dit doch doen door dus een eens elk elke en er ervan even gaan gaat geen geweest had hadden heb hebben heeft hem
+het hier hierdoor hij hoe hun iemand iets ik in indien is ja je jij jouw kan kon konden kunnen maar mag me meer
+men met mij mijn moet moeten mogen na naar naast nadat nee niet niets nog nu of om omdat onder ons onze ook op
+over per reeds samen sinds slechts sommige steeds te tegen terwijl tijdens toch toen tot tussen u uit uw van
+vanaf veel vele verder via volgens voor vooral voordat waar waarbij waardoor waarom waren was wat we wel welke
+werd werden wie wij wil worden wordt zal ze zeer zelf zich zij zijn zo zoals zodat zou zouden zonder
 """,
     "hi": """
 अगर अत अथवा अपना अपनी अपने अब आदि आप इन इनका इनकी इनके इस इसका इसकी इसके इसमें इसलिए इसी इसे उन उनका उनकी उनके उन्हें
