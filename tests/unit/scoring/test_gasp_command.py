@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
+from torch.nn.modules.module import register_module_forward_hook
 from typer.testing import CliRunner, Result
 
 from gasp_core import __version__
@@ -259,6 +262,39 @@ def test_lines_name_every_metric_and_what_was_left_out(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_measured_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     fails_with(message, "eval", "--input", str(tmp_path / name))
+
+
+@pytest.fixture
+def threads_seen() -> Iterator[set[int]]:
+    """With how many threads modules computed meanwhile."""
+    seen: set[int] = set()
+    hook = register_module_forward_hook(lambda *_: seen.add(torch.get_num_threads()))
+    yield seen
+    hook.remove()
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_models_compute_with_the_threads_that_were_asked_for_and_the_process_keeps_its_own(
+    tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads_seen: set[int], *, by_option: bool
+) -> None:
+    monkeypatch.setenv("GASP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("GASP_THREADS", "5" if by_option else "3")
+    answers = str(write_rows(tmp_path / "museum.jsonl", labelled_rows(4)))
+    wanted = ("--model", str(tiny_folder), "--device", "cpu", *(("--threads", "3") if by_option else ()))
+    before = torch.get_num_threads()
+    for arguments in (("eval", answers, "--detector", "gap"), ("detect", "--input", answers)):
+        output = ("--output", str(tmp_path / "out.jsonl")) if arguments[0] == "detect" else ()
+        done = run(*arguments, *output, *wanted)
+        assert done.exit_code == 0, done.output
+        assert threads_seen == {3}
+        assert torch.get_num_threads() == before
+        threads_seen.clear()
+
+
+def test_fewer_threads_than_one_are_refused(tmp_path: Path) -> None:
+    done = run("eval", str(write_rows(tmp_path / "museum.jsonl", labelled_rows(4))), "--threads", "0")
+    assert done.exit_code == 2
+    assert "--threads" in done.output
 
 
 def test_the_version_is_that_of_the_package() -> None:
