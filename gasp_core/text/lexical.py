@@ -26,8 +26,8 @@ _FIRST_PASSAGES = 5
 class Novelty:
     """``words`` and ``pairs`` are shares in [0, 1] of content words and of pairs of neighbours; the others counts.
 
-    A name is a novel word with a capital that does not begin the sentence; in German, where every noun has one, it
-    stands beside another such word, or is written in capitals. A word counts as often as it is said, a pair once.
+    A name is a novel word with a capital that does not begin the sentence; in German that is any noun. A word counts
+    as often as it is said, a pair once.
     """
 
     words: float
@@ -73,24 +73,14 @@ def exchange_language(exchange: Exchange) -> Language | None:
 
 def _novelty(said: Sequence[Word], known: _Known) -> Novelty:
     content = [word for word in said if word.is_content]
-    novel = [place for place, word in enumerate(said) if word.is_content and not known.has(word)]
+    novel = [word for word in content if not known.has(word)]
+    first = said[0] if said else None
     own = set(pairwise(word.stem for word in said))
     return Novelty(
         words=len(novel) / len(content) if content else 0.0,
         pairs=len(own - known.pairs) / len(own) if own else 0.0,
-        names=sum(_is_name(said, place, known.language) for place in novel),
-        numbers=sum(said[place].is_number for place in novel),
-    )
-
-
-def _is_name(said: Sequence[Word], place: int, language: Language | None) -> bool:
-    word = said[place]
-    if place == 0 or not word.is_capitalised:
-        return False
-    if language is not Language.GERMAN or not word.written[1:].islower():
-        return True
-    return any(
-        beside.is_content and beside.is_capitalised for beside in (said[place - 1], *said[place + 1 : place + 2])
+        names=sum(word.is_capitalised and word is not first for word in novel),
+        numbers=sum(word.is_number for word in novel),
     )
 
 

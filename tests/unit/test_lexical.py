@@ -55,13 +55,6 @@ def test_a_german_compound_of_known_words_is_known() -> None:
     assert german(passage, "Der Parkhauseintritt kostet zehn Euro.").words == 1 / 4
 
 
-def test_a_german_noun_is_a_name_only_beside_another_or_in_capitals() -> None:
-    passage = "Der Eintritt kostet zehn Euro."
-    assert german(passage, "Im Eintritt ist ein Getränk enthalten.").names == 0
-    assert german(passage, "Im Eintritt ist Herzog Belmora enthalten.").names == 2
-    assert german(passage, "Im Eintritt ist die VHS enthalten.").names == 1
-
-
 def test_what_is_elided_before_a_word_does_not_make_it_novel() -> None:
     passage = Passage("1", "Une économie forte, et non des opinions : voilà le programme de la ville.")
     answer = "Le programme est pour la ville, avec l'économie et peu d\u2019opinions."
