@@ -12,6 +12,7 @@ from itertools import islice, pairwise
 
 from gasp_core.grounding import Exchange
 from gasp_core.text.languages import Language, language_of
+from gasp_core.text.references import without_references
 from gasp_core.text.words import Word, stems, words
 
 # In these languages words are put together: what joins two of them, and how short a part may be.
@@ -59,7 +60,7 @@ def novelties(exchange: Exchange, texts: Sequence[str]) -> list[Novelty]:
         pairs={pair for passage in passages for pair in pairwise(passage)},
         language=language,
     )
-    return [_novelty(list(words(text, language)), known) for text in texts]
+    return [_novelty(list(words(without_references(text), language)), known) for text in texts]
 
 
 def exchange_language(exchange: Exchange) -> Language | None:
