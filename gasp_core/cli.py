@@ -195,6 +195,15 @@ def evaluate_file(
     plot: Annotated[
         Path | None, typer.Option(help="A .png file for curves and histograms.", rich_help_panel=ANSWERS)
     ] = None,
+    peer: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Another model to compare with, by hub name or folder: a token classifier such as LettuceDetect, an"
+            " NLI model or cross-encoder, MiniCheck or HHEM-2.1-Open. May be given several times.",
+            show_default=False,
+            rich_help_panel=ANSWERS,
+        ),
+    ] = None,
     attribution: Annotated[
         bool,
         typer.Option("--attribution", help="Compare supporting chunks with best matches.", rich_help_panel=ANSWERS),
@@ -227,6 +236,7 @@ def evaluate_file(
         device=device,
         dtype=dtype,
         config=EvaluationConfig(limit=limit, seed=seed, n_resamples=resamples, any_scorer=any_scorer),
+        peers=tuple(peer or ()),
         plot=plot,
         attribution=attribution,
         as_json=as_json,

@@ -8,19 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from gasp_core.classifiers import Head, clean, load_classifier
 from gasp_core.errors import ModelUnsupported
-from gasp_core.fingerprint import fingerprint
-from gasp_core.loading import named_faults, require_whole
-from gasp_core.model import commit, device_of, quiet
-from gasp_core.tokenizer import SURROGATE, load_tokenizer
-
-KIND = "a sequence classifier"
 
 # Such models are trained on short premises; what is longer is read in windows that overlap.
 WINDOW_TOKENS = 512
@@ -55,13 +49,17 @@ class EntailmentModel:
 
         0 without premises. The first MAX_WINDOWS windows are read, and of a hypothesis what fits half a window.
         """
-        asked = self._cut(_clean(hypothesis))
-        every = chain.from_iterable(self._windows(_clean(premise), asked) for premise in premises)
+        asked = self._cut(clean(hypothesis))
+        every = chain.from_iterable(self._windows(clean(premise), asked) for premise in premises)
         windows = islice(every, MAX_WINDOWS)
         best = 0.0
         while batch := list(islice(windows, BATCH_WINDOWS)):
             best = max(best, float(self._support(batch).max()))
         return best
+
+    def probabilities(self, premises: Sequence[str], hypotheses: Sequence[str]) -> list[float]:
+        """How likely each hypothesis is to follow from one of the premises."""
+        return [self.probability(premises, hypothesis) for hypothesis in hypotheses]
 
     def _windows(self, premise: str, hypothesis: str) -> Iterator[dict[str, list[int]]]:
         """The pair as the model reads it, once for each window of the premise."""
@@ -97,21 +95,15 @@ def load_entailment_model(name: str, *, device: str = "auto", revision: str | No
     Raises ModelNotFound or ModelUnsupported, each saying what to do: also where the labels in the model's
     configuration do not say which of them means that the premise supports the hypothesis.
     """
-    place = device_of(name, device)
-    with quiet(), named_faults(name, KIND):
-        tokenizer = load_tokenizer(name, revision, KIND)
-        network = _load_classifier(name, revision).to(place).eval()
-    if tokenizer.pad_token_id is None:
-        raise ModelUnsupported(name, "its tokenizer has no padding token; choose a cross-encoder or an NLI model")
-    folder = Path(name)
+    classifier = load_classifier(name, Head.SEQUENCE, device=device, revision=revision)
     return EntailmentModel(
-        name=folder.name if folder.is_dir() else name,
-        revision=fingerprint(folder, network.config, tokenizer) if folder.is_dir() else commit(network),
-        device=place,
-        window=_window(network.config, tokenizer),
-        support=support_index(name, network.config.id2label),
-        network=network,
-        tokenizer=tokenizer,
+        name=classifier.name,
+        revision=classifier.revision,
+        device=classifier.device,
+        window=classifier.window(WINDOW_TOKENS),
+        support=support_index(name, classifier.network.config.id2label),
+        network=classifier.network,
+        tokenizer=classifier.tokenizer,
     )
 
 
@@ -129,30 +121,3 @@ def support_index(name: str, labels: dict[int, str]) -> int:
         message = f"its labels ({shown}) do not say which one means support; name one entailment in id2label"
         raise ModelUnsupported(name, message)
     return found[0]
-
-
-def _load_classifier(name: str, revision: str | None) -> Any:  # noqa: ANN401 - transformers' own dynamic type
-    from transformers import AutoModelForSequenceClassification  # seconds to import, which --help need not wait for
-
-    network, told = AutoModelForSequenceClassification.from_pretrained(
-        name,
-        revision=revision,
-        dtype=torch.float32,
-        use_safetensors=True,
-        trust_remote_code=False,
-        output_loading_info=True,
-        # Refused below, by name.
-        ignore_mismatched_sizes=True,
-    )
-    require_whole(name, told, KIND)
-    return network
-
-
-def _window(config: Any, tokenizer: Any) -> int:  # noqa: ANN401 - as above
-    # Some families begin to count positions behind the padding token's.
-    positions = getattr(config, "max_position_embeddings", None) or WINDOW_TOKENS + 2
-    return int(min(WINDOW_TOKENS, tokenizer.model_max_length, positions - 2))
-
-
-def _clean(text: str) -> str:
-    return SURROGATE.sub("\ufffd", text)

@@ -103,7 +103,7 @@ class Detector:
     score out of them, unless it has a ``learner``, which does. ``fitted_to`` gives the scorers whose scores it may
     read, any if it is None. ``version`` is its part in the identity of stored scores and changes whenever they do;
     None is for a detector that nothing is stored by. ``bounds`` are where its scores are cut at first, None if nobody
-    chose any.
+    chose any. ``own_model`` names the model that it asks by itself, None if it asks none.
     """
 
     name: str
@@ -114,6 +114,7 @@ class Detector:
     fitted_to: Callable[[], tuple[ScorerIdentity, ...]] | None = None
     version: str | None = None
     bounds: Bounds | None = None
+    own_model: str | None = None
 
     def scores(self, evidence: AnswerEvidence) -> tuple[float | None, ...]:
         """The score of each sentence, None where it has no features. Raises DetectorError if it has to learn first."""

@@ -19,14 +19,22 @@ def by_text(feature: Callable[[Exchange, Sequence[str]], Iterable[float]]) -> Re
 
     def read(evidence: AnswerEvidence) -> list[FeatureVector]:
         exchange = evidence.exchange
-        texts = [exchange.answer[sentence.start : sentence.end] for sentence in evidence.sentences]
-        skips = _skips(evidence.sentences, exchange, texts)
+        texts = _texts(evidence)
         return [
             FeatureVector(reason=skip) if skip else FeatureVector((value,))
-            for skip, value in zip(skips, feature(exchange, texts), strict=True)
+            for skip, value in zip(text_skips(evidence), feature(exchange, texts), strict=True)
         ]
 
     return read
+
+
+def text_skips(evidence: AnswerEvidence) -> list[SentenceSkip | None]:
+    """Why each sentence has no score, as far as the text alone tells: what the scorer would skip, too."""
+    return _skips(evidence.sentences, evidence.exchange, _texts(evidence))
+
+
+def _texts(evidence: AnswerEvidence) -> list[str]:
+    return [evidence.exchange.answer[sentence.start : sentence.end] for sentence in evidence.sentences]
 
 
 def _length(_exchange: Exchange, texts: Sequence[str]) -> list[float]:
@@ -38,7 +46,6 @@ def _known_words(exchange: Exchange, texts: Sequence[str]) -> list[float]:
 
 
 def _skips(sentences: Sequence[Sentence], exchange: Exchange, texts: Sequence[str]) -> list[SentenceSkip | None]:
-    """What the scorer would skip too, as far as the text alone tells."""
     if not any(passage.text.strip() for passage in exchange.passages):
         return [SentenceSkip.NO_PASSAGES] * len(texts)
     if all(is_refusal(text) for text in texts):

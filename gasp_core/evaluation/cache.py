@@ -68,7 +68,7 @@ class FeatureCache:
     """What one scorer says of answers, under ``$GASP_CACHE_DIR/features`` unless a folder is given."""
 
     def __init__(self, identity: ScorerIdentity, folder: Path | None = None) -> None:
-        root = (folder or cache_directory() / "features") / _digest([FORM, asdict(identity)])
+        root = (folder or cache_directory() / "features") / digest([FORM, asdict(identity)])
         self._caches = {method: ArrayCache(root / method.value) for method in Method}
         self._sources = ArrayCache(root / "sources")
 
@@ -119,10 +119,11 @@ def two_pass(tokens: AnswerTokens) -> AnswerTokens:
 
 def exchange_key(exchange: Exchange) -> str:
     """A name for what a score depends on beside the scorer: the texts, without the ids of the passages."""
-    return _digest([exchange.question, [passage.text for passage in exchange.passages], exchange.answer])
+    return digest([exchange.question, [passage.text for passage in exchange.passages], exchange.answer])
 
 
-def _digest(value: object) -> str:
+def digest(value: object) -> str:
+    """A name for a value of JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 

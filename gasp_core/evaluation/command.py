@@ -11,6 +11,7 @@ from typing import Protocol
 
 from gasp_core.detectors.registry import detectors_named
 from gasp_core.evaluation.lines import attribution_lines, report_lines
+from gasp_core.evaluation.peers import peer_detectors
 from gasp_core.evaluation.plot import draw
 from gasp_core.evaluation.ranking import Entry
 from gasp_core.evaluation.run import (
@@ -38,13 +39,14 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
-    """What was asked for. ``detectors`` are names; ``plot`` is where a picture goes."""
+    """What was asked for. ``detectors`` and ``peers`` are names; ``plot`` is where a picture goes."""
 
     detectors: tuple[str, ...]
     model: str
     device: str
     dtype: str
     config: EvaluationConfig
+    peers: tuple[str, ...] = ()
     plot: Path | None = None
     attribution: bool = False
     as_json: bool = False
@@ -55,7 +57,8 @@ def evaluate_answers(path: Path, request: EvaluationRequest, progress: Progress)
 
     The file's name without its ending is that of the dataset. Raises InputError, ModelError.
     """
-    detectors = detectors_named(request.detectors or (() if request.attribution else USUAL))
+    peers = peer_detectors(request.peers, device=request.device)
+    detectors = detectors_named(request.detectors or (() if request.attribution else USUAL)) + peers
     models = _models(request) if request.attribution or needs_model(detectors) else None
     entries: dict[str, Entry] = {}
     if detectors:

@@ -10,11 +10,12 @@ NOTHING = "–"
 
 
 def report_lines(dataset: str, entries: Mapping[str, Entry]) -> Iterator[str]:
-    """Yield a table of the detectors, then of their areas by generator and by type where given."""
+    """Yield a table of the detectors, of what each is better than a peer, and of areas by generator and by type."""
     level = next(iter(entries.values()))["level"]
     yield f"{dataset}, AUC by {level}"
     head = ["detector", "n", "unsup.", "AUC", "PR-AUC", "vs gap", "vs lexical", "answer AUC", "best F1"]
     yield from _columns([head, *([name, *_row(entry)] for name, entry in entries.items())])
+    yield from _against_peers(entries)
     for key, title in (("by_generator", "generator"), ("by_type", "type")):
         yield from _breakdown(entries, key, title)
 
@@ -46,6 +47,20 @@ def _row(entry: Entry) -> list[str]:
         _interval([entry["answer_auc"], entry["answer_lo"], entry["answer_hi"]]),
         _number(best["f1"] if isinstance(best, dict) else None),
     ]
+
+
+def _against_peers(entries: Mapping[str, Entry]) -> Iterator[str]:
+    parts = {name: part for name, entry in entries.items() if isinstance(part := entry["vs_peers"], dict)}
+    peers = list(dict.fromkeys(peer for part in parts.values() for peer in part))
+    if not peers:
+        return
+    yield ""
+    yield from _columns(
+        [
+            ["AUC less that of", *peers],
+            *([name, *(_interval(part.get(peer), signed=True) for peer in peers)] for name, part in parts.items()),
+        ]
+    )
 
 
 def _breakdown(entries: Mapping[str, Entry], key: str, title: str) -> Iterator[str]:

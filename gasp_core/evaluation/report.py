@@ -54,9 +54,12 @@ def measured(table: Table, *, n_resamples: int, seed: int) -> Measured:
     )
 
 
-def report(table: Table, found: Measured, names: Sequence[str]) -> dict[str, Entry]:
-    """An entry per detector that was asked for, ready for JSON: numbers are finite or None."""
-    return {name: _entry(table, found, name) for name in names}
+def report(table: Table, found: Measured, names: Sequence[str], peers: Sequence[str] = ()) -> dict[str, Entry]:
+    """An entry per detector that was asked for, ready for JSON: numbers are finite or None.
+
+    ``peers`` are those of other people's models, with which each is compared, too.
+    """
+    return {name: _entry(table, found, name) | {"vs_peers": _vs_peers(found, name, peers)} for name in names}
 
 
 def _entry(table: Table, found: Measured, name: str) -> Entry:
@@ -75,6 +78,11 @@ def _entry(table: Table, found: Measured, name: str) -> Entry:
     }
     entry["by_type"] = _by_type(rows, found)
     return entry
+
+
+def _vs_peers(found: Measured, name: str, peers: Sequence[str]) -> Entry:
+    rows = found.rows
+    return {peer: difference(rows[name], rows[peer], found.resamples) for peer in peers if peer != name}
 
 
 def _by_type(rows: Rows, found: Measured) -> Entry:

@@ -91,10 +91,11 @@ def measure(
     evidence = track(_evidence(answers, {one.needs for one in every}, reader), len(answers))
     table = tabulate(answers, evidence, every, seed=config.seed)
     found = measured(table, n_resamples=config.n_resamples, seed=config.seed)
-    entries = report(table, found, [detector.name for detector in detectors])
+    peers = [detector.name for detector in detectors if detector.own_model is not None]
+    entries = report(table, found, [detector.name for detector in detectors], peers)
     for detector in detectors:
         reads = reader is not None and detector.needs is not Need.TEXT
-        entries[detector.name]["scorer"] = reader.scorer.identity.label if reader and reads else None
+        entries[detector.name]["scorer"] = reader.scorer.identity.label if reader and reads else detector.own_model
     return EvaluationResult(entries, found)
 
 
