@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gasp_core.detectors.readout.readout import READOUT_SUFFIX
 from gasp_core.detectors.registry import DETECTORS, detectors_named
 from gasp_core.errors import GaspError
 from gasp_core.evaluation.data import is_labelled_answers
@@ -244,6 +245,37 @@ def evaluate_file(
     with cpu_threads(threads):
         for line in evaluate_answers(path, request, _tracking):
             typer.echo(line)
+
+
+@app.command()
+def train(
+    sources: Annotated[list[Path], typer.Argument(help="Files of labelled answers (.jsonl).")],
+    *,
+    output: Annotated[Path, typer.Option("--out", help="A .safetensors file for the readout.")],
+    model: Annotated[str, typer.Option(help="A causal language model by hub name or folder.")] = PACKAGED_MODEL,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")] = "auto",
+    layer: Annotated[
+        int | None, typer.Option(min=1, help="Read the states after it.", show_default="at two thirds of the depth")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For all that is left to chance.")] = 0,
+) -> None:
+    """Learn a readout of the model's states from labelled answers, to detect and judge by.
+
+    `gasp detect` and `gasp eval` take the file as a --detector, the worker as GASP_DETECTOR_FILE. What the model
+    says of an answer is kept in the cache.
+    """
+    require_writable(output, [READOUT_SUFFIX])
+    require_extra("evaluation")
+    from gasp_core.training.command import TrainRequest, train  # imports torch, which --help can spare
+
+    readout, lines = train(
+        sources, TrainRequest(model=model, device=device, dtype=dtype, layer=layer, seed=seed), _tracking
+    )
+    readout.save(output)
+    for line in lines:
+        typer.echo(line)
+    typer.echo(f"wrote {output}")
 
 
 def _one_path(argument: Path | None, option: Path | None) -> Path:

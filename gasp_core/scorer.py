@@ -28,6 +28,7 @@ from gasp_core.identity import ScorerIdentity
 from gasp_core.memory import in_memory
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
+from gasp_core.passes.taps import Tap
 from gasp_core.plan import Limits, Plan, Removals, each_group, no_removals, plan_exchange
 from gasp_core.progress import tell_progress
 from gasp_core.support import Drops, Removal
@@ -60,8 +61,7 @@ class GroundingScorer:
 
     ``max_chunks`` is into how many chunks a single long passage is grouped; several passages are the chunks
     themselves. ``masked`` hides a removed chunk from question and answer instead of taking it out: an approximation
-    of leave-one-out, at a half of its cost. ``passes`` runs the model (None: what suits it and its device); what its
-    taps read of the answer under the whole context becomes the ``readings`` of sentences.
+    of leave-one-out, at a half of its cost. ``passes`` runs the model (None: what suits it and its device).
 
     Raises ModelUnsupported if the model, and ValueError if the template, does not allow masking.
     """
@@ -118,6 +118,15 @@ class GroundingScorer:
         work = [item for item in prepared if isinstance(item, _Work)]
         scored = iter(self._run_in_memory(work, method))
         return [no_tokens(item) if isinstance(item, AnswerGrounding) else next(scored) for item in prepared]
+
+    def reading(self, taps: Sequence[Tap]) -> Self:
+        """The same scorer with what these taps read in the ``readings`` of sentences; it shares the model.
+
+        Raises ModelUnsupported if the model has no such layers.
+        """
+        other = copy.copy(self)
+        other._passes = self._passes.reading(taps)  # noqa: SLF001 - a copy of our own
+        return other
 
     def within(self, limits: Limits) -> Self:
         """The same scorer under other limits; it shares the model."""

@@ -152,7 +152,9 @@ def _with_scorer(
     """Load the model and make known what verdicts are given by."""
     scorer = load(settings)
     newest = start.call(lambda: store.scorers.newest_method(scorer.identity.model), name="newest")
-    detector = choose_detector(settings.detector, scorer.identity, newest)
+    detector = choose_detector(settings.detector, scorer.identity, newest, settings.detector_file)
+    if taps := detector.taps():
+        scorer = scorer.reading(taps)
     identity = detector.judging(scorer.identity)
     first = detector.require_bounds()
     scorer_id = start.call(lambda: register(store.scorers, store.thresholds, identity, first), name="register")

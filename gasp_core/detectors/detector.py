@@ -11,8 +11,9 @@ from gasp_core.errors import DetectorError, ModelUnsupported
 from gasp_core.grounding import AnswerGrounding, Exchange, Method, Sentence
 from gasp_core.identity import ScorerIdentity, listed
 
-if TYPE_CHECKING:  # numpy, which those who only score can spare
+if TYPE_CHECKING:  # numpy and torch, which those who only look at names can spare
     from gasp_core.arrays import Flags, Floats
+    from gasp_core.passes.taps import Tap
     from gasp_core.tpa.sources import AnswerSources
 
 
@@ -103,7 +104,8 @@ class Detector:
     score out of them, unless it has a ``learner``, which does. ``fitted_to`` gives the scorers whose scores it may
     read, any if it is None. ``version`` is its part in the identity of stored scores and changes whenever they do;
     None is for a detector that nothing is stored by. ``bounds`` are where its scores are cut at first, None if nobody
-    chose any. ``own_model`` names the model that it asks by itself, None if it asks none.
+    chose any. ``own_model`` names the model that it asks by itself, None if it asks none. ``taps`` gives what has to be
+    read inside the scorer for it.
     """
 
     name: str
@@ -115,6 +117,7 @@ class Detector:
     version: str | None = None
     bounds: Bounds | None = None
     own_model: str | None = None
+    taps: Callable[[], tuple[Tap, ...]] = tuple
 
     def scores(self, evidence: AnswerEvidence) -> tuple[float | None, ...]:
         """The score of each sentence, None where it has no features. Raises DetectorError if it has to learn first."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from gasp_core.detectors.detector import Detector
 from gasp_core.detectors.fused import FUSED, FUSED_CROSS_VALIDATED, FUSED_FREE
 from gasp_core.detectors.leave_one_out import MAX_DROP, MAX_JSD, MEAN_DROP, STANDARDISED_SUM, TOP2_DROP, TRAINED
+from gasp_core.detectors.readout.detector import readout_from
+from gasp_core.detectors.readout.readout import READOUT_SUFFIX
 from gasp_core.detectors.text import LENGTH, LEXICAL
 from gasp_core.detectors.tpa import TPA
 from gasp_core.detectors.two_pass import GAP, JSD, PERPLEXITY, TWO_PASS
@@ -36,7 +39,9 @@ GASP_RAG_SPELLINGS = {
 
 
 def detector_named(name: str) -> Detector:
-    """The detector of a name, in gasp-rag's spelling, too. Raises DetectorError if there is none."""
+    """The detector of a name, in gasp-rag's spelling, too, or of a readout's file. Raises DetectorError if none is."""
+    if name.endswith(READOUT_SUFFIX):
+        return readout_from(Path(name))
     known = GASP_RAG_SPELLINGS.get(name, name)
     if known not in DETECTORS:
         raise DetectorError(name, f"no detector {name!r}; there are {', '.join(DETECTORS)}")

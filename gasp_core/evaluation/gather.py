@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from gasp_core.detectors.detector import AnswerEvidence, Need
+from gasp_core.detectors.detector import AnswerEvidence, Detector, Need
+from gasp_core.errors import DetectorError
 from gasp_core.evaluation.cache import FeatureCache
 from gasp_core.grounding import AnswerGrounding, Exchange, Method
 from gasp_core.model import LanguageModel
@@ -30,6 +31,20 @@ class Reader:
     scorer: GroundingScorer
     model: LanguageModel
     cache: FeatureCache
+
+    def for_detectors(self, detectors: Sequence[Detector]) -> Reader:
+        """A reader that also reads what these detectors want to know from inside the model; it keeps that apart.
+
+        Raises DetectorError if several of them do.
+        """
+        tapping = [detector for detector in detectors if detector.taps()]
+        if not tapping:
+            return self
+        if len(tapping) > 1:
+            names = ", ".join(detector.version or detector.name for detector in tapping)
+            raise DetectorError(tapping[0].name, f"{names} read different states of the model; measure one at a time")
+        scorer = self.scorer.reading(tapping[0].taps())
+        return Reader(scorer, self.model, FeatureCache(tapping[0].judging(scorer.identity)))
 
     def tokens(self, exchanges: Sequence[Exchange], method: Method) -> list[AnswerTokens]:
         """The token scores of each answer, in order."""

@@ -88,6 +88,8 @@ def measure(
     reader = models.exact if models else None
     if reader is not None and not config.any_scorer:
         _require_admission(detectors, reader.scorer.identity)
+    if reader is not None:
+        reader = reader.for_detectors(every)
     evidence = track(_evidence(answers, {one.needs for one in every}, reader), len(answers))
     table = tabulate(answers, evidence, every, seed=config.seed)
     found = measured(table, n_resamples=config.n_resamples, seed=config.seed)

@@ -125,6 +125,8 @@ class GASP:
         """Take a detector, with its first bound and without limits, but for those that were named."""
         detector.require_admission(self.scorer.identity)
         self._detector = detector
+        if taps := detector.taps():
+            self.scorer = self.scorer.reading(taps)
         self._limits = self.scorer.limits(named.get("max_ctx_tokens"), named.get("max_ans_tokens"))
         if "threshold" not in named and detector.bounds is not None:
             self.threshold = detector.bounds.flag_below

@@ -86,12 +86,12 @@ def read_rows(path: str | Path) -> list[tuple[int, dict[str, Any]]]:
         raise InputError(str(path), 0, f"is not CSV: {error}") from error
 
 
-def require_writable(path: str | Path) -> None:
-    """Raise InputError unless ``path`` can be a ``.jsonl`` or ``.csv`` file, in a folder that exists."""
+def require_writable(path: str | Path, suffixes: Sequence[str] = SUFFIXES) -> None:
+    """Raise InputError unless ``path`` can be a file with one of these endings, in a folder that exists."""
     if Path(path).is_dir():
         raise InputError(str(path), 0, "is a folder; a file is wanted")
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise InputError(str(path), 0, "the output must be a .jsonl or .csv file")
+    if Path(path).suffix.lower() not in suffixes:
+        raise InputError(str(path), 0, f"the output must be a {' or '.join(suffixes)} file")
     if not Path(path).parent.is_dir():
         raise InputError(str(path), 0, "its folder does not exist")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from gasp_core.detectors.leave_one_out import max_drop, max_jsd, mean_drop, top2_drop
 from gasp_core.gasp_rag.case import Case, chunk_spans, sentence_spans
@@ -15,6 +16,7 @@ from gasp_core.packaged import resolve_model
 from gasp_core.template import PLAIN, PromptTemplate
 
 if TYPE_CHECKING:
+    from gasp_core.passes.taps import Tap
     from gasp_core.plan import Limits
     from gasp_core.scorer import GroundingScorer
 
@@ -138,6 +140,12 @@ class Scorer:
     def identity(self) -> ScorerIdentity:
         """Everything that the scores depend on."""
         return self._scorer(1, self._limits).identity
+
+    def reading(self, taps: Sequence[Tap]) -> Self:
+        """The same scorer with what these taps read in the ``readings`` of sentences; it shares the model."""
+        other = copy.copy(self)
+        other._passes = self._passes.reading(taps)  # noqa: SLF001 - a copy of our own
+        return other
 
     def limits(self, max_ctx_tokens: int | None, max_ans_tokens: int | None) -> Limits:
         """Limits for ``ground``; None is what the model's window holds. Raises ValueError if one is below 1."""

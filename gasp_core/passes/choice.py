@@ -50,6 +50,10 @@ class Passes(Protocol):
         """
         ...
 
+    def reading(self, taps: Sequence[Tap]) -> Passes:
+        """The same passes with these taps. Raises ModelUnsupported if the model has no such layers."""
+        ...
+
     def forget(self) -> None:
         """Let go of everything that is kept for later."""
         ...
@@ -63,28 +67,20 @@ class Choice:
     reason: str
 
 
-def choose_passes(
-    model: LanguageModel,
-    *,
-    max_tokens: int | None = None,
-    cache_bytes: int | None = None,
-    taps: Sequence[Tap] = (),
-) -> Choice:
+def choose_passes(model: LanguageModel, *, max_tokens: int | None = None, cache_bytes: int | None = None) -> Choice:
     """Choose by trying: a way of sharing prefixes must reproduce the model's own states on a small example.
 
     A model whose states or positions do not allow it is run the plain way, one by one if it minds padding.
     ``max_tokens`` bounds a forward and ``cache_bytes`` the memory for contexts that may come again (None: by device;
-    on CUDA a quarter of what is free). ``taps`` are read on the way. Raises ModelUnsupported if the model has no such
-    layers.
+    on CUDA a quarter of what is free).
     """
-    taps = [tap.to(model.device) for tap in taps]
     on_cuda = model.device.type == "cuda"
     max_tokens = max_tokens or (CUDA_TOKENS if on_cuda else CPU_TOKENS)
     if cache_bytes is None:
         cache_bytes = torch.cuda.mem_get_info(model.device)[0] // 4 if on_cuda else CPU_CACHE_BYTES
     reason = _obstacle(model.network.config.get_text_config(), model.window)
     if reason is not None:
-        return _plain(model, max_tokens, reason, taps)
+        return _plain(model, max_tokens, reason)
     problems = []
     for wide, attention in _candidates(model):
         network = PackedNetwork(model.network, attention, wide=wide)
@@ -92,20 +88,19 @@ def choose_passes(
         problem = _problem(network, model)
         if problem is None:
             cache = TrunkCache(cache_bytes)
-            network = PackedNetwork(model.network, attention, wide=wide, taps=taps)
             passes = SharedPrefixPasses(network, model.device, max_tokens=max_tokens, cache=cache)
             return Choice(passes, f"shared prefixes by {way}")
         problems.append(f"{way}: {problem}")
-    return _plain(model, max_tokens, f"no way to share prefixes ({'; '.join(problems)})", taps)
+    return _plain(model, max_tokens, f"no way to share prefixes ({'; '.join(problems)})")
 
 
-def _plain(model: LanguageModel, max_tokens: int, reason: str, taps: Sequence[Tap]) -> Choice:
+def _plain(model: LanguageModel, max_tokens: int, reason: str) -> Choice:
     """Whole prompts, padded to a common length if that is nothing to this model."""
     if _minds_padding(model):
         return Choice(
-            PlainPasses(model, 1, taps), f"plain passes: {reason}; one prompt at a time, as padding moves its states"
+            PlainPasses(model, 1), f"plain passes: {reason}; one prompt at a time, as padding moves its states"
         )
-    return Choice(PlainPasses(model, max_tokens, taps), f"plain passes: {reason}")
+    return Choice(PlainPasses(model, max_tokens), f"plain passes: {reason}")
 
 
 @torch.inference_mode()

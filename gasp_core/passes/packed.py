@@ -62,6 +62,10 @@ class PackedNetwork:
         self._taps = Taps(network, taps)
         self._projections = [one for one in network.base_model.modules() if isinstance(one, nn.Linear | Conv1D)]
 
+    def reading(self, taps: Sequence[Tap]) -> PackedNetwork:
+        """The same network with these taps. Raises ModelUnsupported if it has no such layers."""
+        return PackedNetwork(self._network, self._attention, wide=self._wide, taps=taps)
+
     def __call__(self, pack: Pack) -> Tensor:
         """Final states (R, D), or (R, D + M) with the M numbers of all taps."""
         with ExitStack() as stack:

@@ -38,8 +38,12 @@ class PlainPasses:
 
     def __init__(self, model: LanguageModel, max_tokens: int, taps: Sequence[Tap] = ()) -> None:
         self._model = model
-        self._taps = Taps(model.network, taps, name=model.name)
+        self._taps = Taps(model.network, [tap.to(model.device) for tap in taps], name=model.name)
         self._max_tokens = max_tokens
+
+    def reading(self, taps: Sequence[Tap]) -> PlainPasses:
+        """The same passes with these taps."""
+        return PlainPasses(self._model, self._max_tokens, taps)
 
     def forget(self) -> None:
         """Nothing is kept."""

@@ -7,14 +7,16 @@ it departs from a trunk, with positions that go on from there. The numbers are t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from gasp_core.fitting import fitting
 from gasp_core.passes.pack import KeyValues, Pack, Segment, Span
+from gasp_core.passes.taps import Tap
 from gasp_core.passes.trunks import TrunkCache, shared_length
 from gasp_core.plan import Plan
 
@@ -27,14 +29,24 @@ class _Trunk:
     contents: KeyValues
 
 
+class Network(Protocol):
+    """Runs packs: gives the final states that a pack asks for, with what taps read beside them."""
+
+    def __call__(self, pack: Pack) -> Tensor:
+        """Final states (R, D), or (R, D + M)."""
+        ...
+
+    def reading(self, taps: Sequence[Tap]) -> Network:
+        """The same network with these taps."""
+        ...
+
+
 class SharedPrefixPasses:
     """Runs plans with one network. ``max_tokens`` bounds a forward, but a branch is never cut."""
 
     can_hide = True
 
-    def __init__(
-        self, network: Callable[[Pack], Tensor], device: torch.device, *, max_tokens: int, cache: TrunkCache
-    ) -> None:
+    def __init__(self, network: Network, device: torch.device, *, max_tokens: int, cache: TrunkCache) -> None:
         self._network = network
         self._device = device
         self._max_tokens = max_tokens
@@ -46,6 +58,11 @@ class SharedPrefixPasses:
         for group in _groups(plans, self._max_tokens):
             states += self._run_group(group)
         return states
+
+    def reading(self, taps: Sequence[Tap]) -> SharedPrefixPasses:
+        """The same passes with these taps; what is kept of contexts is shared."""
+        network = self._network.reading([tap.to(self._device) for tap in taps])
+        return SharedPrefixPasses(network, self._device, max_tokens=self._max_tokens, cache=self._cache)
 
     def forget(self) -> None:
         """Let go of the contexts that were kept."""

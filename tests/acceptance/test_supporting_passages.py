@@ -11,8 +11,9 @@ from torch import Tensor
 from gasp_core.grounding import Exchange, Method, Passage, SentenceGrounding
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.packaged import PACKAGED_MODEL, resolve_model
-from gasp_core.passes.choice import choose_passes
+from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.passes.plain import PlainPasses
+from gasp_core.passes.taps import Tap
 from gasp_core.plan import Plan
 from gasp_core.scorer import GroundingScorer
 from gasp_core.support import NEAR
@@ -46,6 +47,9 @@ class Counted:
 
     def forget(self) -> None:
         self._passes.forget()
+
+    def reading(self, taps: Sequence[Tap]) -> Passes:
+        return self._passes.reading(taps)
 
     def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
         self.removals.append(sum(len(plan.removals) for plan in plans))

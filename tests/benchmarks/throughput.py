@@ -36,6 +36,7 @@ from gasp_core.grounding import (
     UnitKind,
 )
 from gasp_core.identity import ScorerIdentity
+from gasp_core.passes.taps import Tap
 from gasp_core.plan import Limits
 from migrations.upgrade import upgrade
 from tests.apache_kafka import KafkaCannotRun, apache_kafka
@@ -90,6 +91,9 @@ class InstantScorer:
         """Cut each answer evenly."""
         time.sleep(self._model_s * len(exchanges))
         return [_grounding(len(exchange.answer), method) for exchange in exchanges]
+
+    def reading(self, _: Sequence[Tap]) -> Self:
+        return self
 
     def within(self, limits: Limits) -> Self:  # noqa: ARG002 - AnswerScorer's; nothing is ever too long
         """The same."""

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from gasp_core.errors import ModelOutOfMemory
 from gasp_core.grounding import AnswerGrounding, Exchange, Method
 from gasp_core.identity import ScorerIdentity
+from gasp_core.passes.taps import Tap
 from gasp_core.plan import Limits
 from tests.integration.store_examples import IDENTITY, advance, attributed, prepared, rows, scored
 from tests.waiting import DEADLINE_S, wait_until
@@ -43,6 +44,9 @@ class FailingScorer:
         """Fail."""
         raise self.error
 
+    def reading(self, _: Sequence[Tap]) -> Self:
+        return self
+
     def within(self, _: Limits) -> Self:
         """The same."""
         return self
@@ -63,6 +67,9 @@ class LongScorer:
         """Take its time."""
         self.first()
         return [attributed([0.01, 0.9], [[0.01, -0.2], [0.3, 0.7]])]
+
+    def reading(self, _: Sequence[Tap]) -> Self:
+        return self
 
     def within(self, _: Limits) -> Self:
         """The same."""

@@ -15,6 +15,7 @@ import pytest
 import structlog
 
 from gasp_core.grounding import AnswerGrounding, Exchange, Method
+from gasp_core.passes.taps import Tap
 from gasp_core.plan import Limits
 from tests.integration.review_examples import review_settings
 from tests.integration.store_examples import IDENTITY, advance, attributed, prepared, rows, scored
@@ -176,6 +177,9 @@ class IdleScorer:
 
     def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:
         raise AssertionError((len(exchanges), method))
+
+    def reading(self, _: Sequence[Tap]) -> Self:
+        return self
 
     def within(self, limits: Limits) -> Self:
         raise AssertionError(limits)

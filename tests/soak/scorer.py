@@ -28,7 +28,8 @@ from gasp_core.text.sentences import split_answer
 
 if TYPE_CHECKING:
     # Not at run time: it imports torch, which the checker can spare.
-    from gasp_core.plan import Limits
+    from gasp_core.passes.taps import Tap
+from gasp_core.plan import Limits
 
 IDENTITY = ScorerIdentity(model="soak", revision="none", dtype="none", template="none", method="soak-1")
 MAX_CHUNKS = 5
@@ -52,6 +53,9 @@ class SoakScorer:
         """Score each answer, in the order of ``exchanges``."""
         time.sleep(self._delay_s)
         return [grounding(exchange, method) for exchange in exchanges]
+
+    def reading(self, _: Sequence[Tap]) -> Self:
+        return self
 
     def within(self, limits: Limits) -> Self:  # noqa: ARG002 - AnswerScorer's; here every context fits
         """The same."""

@@ -56,8 +56,10 @@ def _find(part: str, doing: str, look: Callable[[], str]) -> CheckResult:
 
 
 def _model(settings: Settings) -> str:
-    scorer = load_scorer(settings).identity
-    return choose_detector(settings.detector, scorer, _newest_method(settings, scorer.model)).judging(scorer).label
+    scorer = load_scorer(settings)
+    newest = _newest_method(settings, scorer.identity.model)
+    detector = choose_detector(settings.detector, scorer.identity, newest, settings.detector_file)
+    return detector.judging(scorer.reading(detector.taps()).identity).label
 
 
 def _newest_method(settings: Settings, model: str) -> str | None:

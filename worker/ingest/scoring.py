@@ -11,6 +11,7 @@ import structlog
 from gasp_core.errors import ModelOutOfMemory
 from gasp_core.grounding import AnswerGrounding, Exchange, Method, Passage
 from gasp_core.identity import ScorerIdentity
+from gasp_core.passes.taps import Tap
 from gasp_core.plan import Limits
 from worker.errors import ScorerBroken, ScorerUnavailable
 from worker.runtime.metrics import MemoryStep, Metrics
@@ -34,6 +35,10 @@ class AnswerScorer(Protocol):
 
     def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:
         """Score each answer, in order."""
+        ...
+
+    def reading(self, taps: Sequence[Tap]) -> Self:
+        """The same scorer with what these taps read in the readings of sentences."""
         ...
 
     def within(self, limits: Limits) -> Self:

@@ -5,11 +5,13 @@ Scores of two detectors are never compared, so the detector is part of the score
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from gasp_core.detectors.detector import Detector
+from gasp_core.detectors.readout.detector import readout_from
 from gasp_core.detectors.registry import AUTO, best_for, detector_named, judging_in
-from gasp_core.errors import ModelUnsupported
+from gasp_core.errors import DetectorError, ModelUnsupported
 from gasp_core.identity import ScorerIdentity
 from worker.errors import SettingsError
 
@@ -17,13 +19,17 @@ from worker.errors import SettingsError
 DetectorChoice: TypeAlias = Literal["auto", "gap", "jsd", "fused"]
 
 
-def choose_detector(name: DetectorChoice, scorer: ScorerIdentity, newest: str | None = None) -> Detector:
-    """The detector of that name; auto: the best that the scorer admits.
+def choose_detector(
+    name: DetectorChoice, scorer: ScorerIdentity, newest: str | None = None, file: Path | None = None
+) -> Detector:
+    """The detector of that name; auto: the best that the scorer admits. ``file`` is a readout to go by instead.
 
     ``newest`` is the method of the newest verdict that the same model gave in this database, if there is any. Raises
     SettingsError if the scorer does not admit what was asked for, or if auto would not go on with the detector of that
     verdict: thresholds, labels and people's habits belong to it.
     """
+    if file is not None:
+        return _of_file(name, scorer, file)
     if name == AUTO:
         return _best_as_before(scorer, newest)
     detector = detector_named(name)
@@ -31,6 +37,17 @@ def choose_detector(name: DetectorChoice, scorer: ScorerIdentity, newest: str | 
         detector.require_admission(scorer)
     except ModelUnsupported as error:
         raise SettingsError(f"GASP_DETECTOR: {error}; gap and jsd take any model") from error
+    return detector
+
+
+def _of_file(name: DetectorChoice, scorer: ScorerIdentity, file: Path) -> Detector:
+    if name != AUTO:
+        raise SettingsError(f"GASP_DETECTOR_FILE is what verdicts go by; leave GASP_DETECTOR={name} out, or the file")
+    try:
+        detector = readout_from(file)
+        detector.require_admission(scorer)
+    except (DetectorError, ModelUnsupported) as error:
+        raise SettingsError(f"GASP_DETECTOR_FILE: {error}") from error
     return detector
 
 

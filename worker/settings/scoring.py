@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import BaseModel, Field
 
 from gasp_core.packaged import PACKAGED_MODEL
@@ -30,6 +32,9 @@ class ScoringChoice(BaseModel):
         "auto",
         description="What verdicts go by: gap, jsd or fused. auto is fused if its coefficients are for the model, "
         "else gap",
+    )
+    detector_file: Path | None = Field(
+        None, description="A readout that `gasp train` learned from the model, to go by instead of what comes along"
     )
     max_context_tokens: int = Field(
         MAX_CONTEXT_TOKENS,

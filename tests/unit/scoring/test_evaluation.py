@@ -27,7 +27,8 @@ from gasp_core.evaluation.gather import Reader, gather
 from gasp_core.evaluation.table import TOO_LITTLE, tabulate
 from gasp_core.grounding import Exchange, Method, Passage
 from gasp_core.model import LanguageModel
-from gasp_core.passes.choice import choose_passes
+from gasp_core.passes.choice import Passes, choose_passes
+from gasp_core.passes.taps import Tap
 from gasp_core.plan import Plan
 from gasp_core.scorer import GroundingScorer
 from gasp_core.text.sentences import split_answer
@@ -54,6 +55,9 @@ class CountingPasses:
     def answer_states(self, plans: Sequence[Plan]) -> list[Tensor]:
         self.runs += len(plans)
         return self._passes.answer_states(plans)
+
+    def reading(self, taps: Sequence[Tap]) -> Passes:
+        return self._passes.reading(taps)
 
     def forget(self) -> None:
         self._passes.forget()

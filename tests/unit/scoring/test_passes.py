@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from gasp_core.passes.choice import choose_passes
 from gasp_core.passes.pack import KeyValues, Pack, Segment
 from gasp_core.passes.packed import PackedNetwork
 from gasp_core.passes.plain import PlainPasses
-from gasp_core.passes.shared import SharedPrefixPasses
+from gasp_core.passes.shared import Network, SharedPrefixPasses
+from gasp_core.passes.taps import Tap
 from gasp_core.passes.trunks import TrunkCache
 from gasp_core.plan import Limits, Plan, each_group, plan_exchange
 from gasp_core.template import GASP_RAG, PLAIN, PromptTemplate
@@ -43,13 +44,16 @@ REFUND = Exchange(
 class Counter:
     """Counts what goes through a network."""
 
-    def __init__(self, network: Callable[[Pack], torch.Tensor]) -> None:
+    def __init__(self, network: Network) -> None:
         self.network = network
         self.packs: list[int] = []
 
     def __call__(self, pack: Pack) -> torch.Tensor:
         self.packs.append(len(pack.ids))
         return self.network(pack)
+
+    def reading(self, taps: Sequence[Tap]) -> Network:
+        return Counter(self.network.reading(taps))
 
     def take(self) -> int:
         tokens, self.packs = sum(self.packs), []

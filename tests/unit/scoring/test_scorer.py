@@ -136,7 +136,7 @@ def test_the_prompts_of_leave_one_out_are_bounded_whatever_the_number_of_passage
     plain = choose_passes(tiny_model).passes
 
     class Counting:
-        can_hide, forget = plain.can_hide, plain.forget
+        can_hide, forget, reading = plain.can_hide, plain.forget, plain.reading
 
         def answer_states(self, plans: Sequence[Plan]) -> list[torch.Tensor]:
             read.append(sum(len(plan.removals) for plan in plans))

@@ -35,7 +35,7 @@ def test_a_tap_reads_the_states_of_its_layer(family: str, tiny_model_of: Callabl
     # The states after the last layer are given behind the last norm there.
     tap, whole = tap_of(model, 1), Tap(1)
     plans = plans_of(model, MUSEUM, REFUND, DOGS)
-    passes = choose_passes(model, taps=[tap, whole]).passes
+    passes = choose_passes(model).passes.reading([tap, whole])
     plain = choose_passes(model).passes
     for plan, read, final in zip(plans, states_of(passes, plans), states_of(plain, plans), strict=True):
         torch.testing.assert_close(read[..., : model.width], final)
@@ -49,7 +49,7 @@ def test_a_tap_reads_the_states_of_its_layer(family: str, tiny_model_of: Callabl
 def test_whole_prompts_give_the_same_readings(tiny_model: LanguageModel) -> None:
     tap = tap_of(tiny_model, 2)
     plans = plans_of(tiny_model, MUSEUM, REFUND)
-    shared = states_of(choose_passes(tiny_model, max_tokens=7, taps=[tap]).passes, plans)
+    shared = states_of(choose_passes(tiny_model, max_tokens=7).passes.reading([tap]), plans)
     for one, whole in zip(shared, states_of(PlainPasses(tiny_model, 500, [tap]), plans), strict=True):
         torch.testing.assert_close(one, whole, atol=2e-4, rtol=1e-4)
 
@@ -57,7 +57,7 @@ def test_whole_prompts_give_the_same_readings(tiny_model: LanguageModel) -> None
 def test_sentences_carry_the_mean_of_their_tokens(tiny_model: LanguageModel) -> None:
     taps = [tap_of(tiny_model, 1), tap_of(tiny_model, 2, numbers=2)]
     plain = GroundingScorer(tiny_model).score([MUSEUM, DOGS])
-    read = GroundingScorer(tiny_model, passes=choose_passes(tiny_model, taps=taps).passes).score([MUSEUM, DOGS])
+    read = GroundingScorer(tiny_model).reading(taps).score([MUSEUM, DOGS])
     for before, after in zip(plain, read, strict=True):
         for one, other in zip(before.sentences, after.sentences, strict=True):
             assert one.readings == ()
@@ -68,4 +68,4 @@ def test_sentences_carry_the_mean_of_their_tokens(tiny_model: LanguageModel) -> 
 @pytest.mark.parametrize("layer", [0, 99])
 def test_a_layer_that_is_not_there_is_refused(tiny_model: LanguageModel, layer: int) -> None:
     with pytest.raises(ModelUnsupported, match="layers, and another one is to be read"):
-        choose_passes(tiny_model, taps=[Tap(layer)])
+        GroundingScorer(tiny_model).reading([Tap(layer)])

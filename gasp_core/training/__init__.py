@@ -1,0 +1,1 @@
+"""Learning a readout from labelled answers."""
