@@ -85,7 +85,9 @@ def language_of(text: str) -> Language | None:
 
 def without_accents(text: str) -> str:
     """The text with its letters bare: ``é`` is ``e``, ``ä`` is ``a``."""
-    return text if text.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
 
 
 def _by_script(letters: str, sample: str) -> Language | None:

@@ -49,6 +49,7 @@ _NAMED = (
     rf"(?:根据|依据)?{_HANDED_UNSPACED}\s?{_UNSPACED_NUMBERS}(?:によると|によれば|では|中)?",
     rf"{_HANDED_HINDI}\s?{_NUMBERS}(?:\sके अनुसार)?",
 )
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _REFERENCE = re.compile("|".join((_MARKER, *_BRACKETS, *_NAMED)), re.IGNORECASE | re.MULTILINE)
 
 
@@ -59,5 +60,6 @@ def references(text: str) -> Iterator[tuple[int, int]]:
 
 
 def without_references(text: str) -> str:
-    """The text with a blank in place of each list marker, citation and reference to a passage."""
-    return _REFERENCE.sub(" ", text)
+    """The text with a blank in place of each list marker, citation and reference; as it is if it says nothing else."""
+    left = _REFERENCE.sub(" ", text)
+    return left if _LETTER_OR_DIGIT.search(left) else text

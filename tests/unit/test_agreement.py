@@ -1,77 +1,89 @@
-"""Krippendorff's alpha against the worked example of his paper, and by hand."""
-
 from __future__ import annotations
 
-from itertools import product
+from dataclasses import astuple, fields
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from schemas.review_label import Label
-from worker.rules.agreement import Agreement, Vote, agreements, krippendorff_alpha
+from gasp_core.evaluation.data import read_answers
+from gasp_core.evaluation.labels import sentence_labels
+from gasp_core.gasp_rag.metrics import roc_auc
+from gasp_core.grounding import Exchange, Passage
+from gasp_core.text.agreement import DIRECTIONS, Agreement, agreements
+from gasp_core.text.sentences import split_answer
 
-# Four observers, twelve units, five values, data missing: "Computing Krippendorff's Alpha-Reliability" (2011), part C.
-OBSERVERS = (
-    (1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None),
-    (1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3),
-    (None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None),
-    (1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None),
+PASSAGES = (
+    Passage("1", "The museum of Arvenna opens on Monday at nine. Tickets for the museum cost 12 euros in May."),
+    Passage("2", "The castle of Belmora does not open in winter. Tickets for the castle cost 15 dollars in June."),
 )
-EXAMPLE = [[value for value in unit if value is not None] for unit in zip(*OBSERVERS, strict=True)]
-# The nominal example of the widely known table: three coders, fifteen units, four values, alpha 0.691.
-CODERS = (
-    (None, None, None, None, None, 3, 4, 1, 2, 1, 1, 3, 3, None, 3),
-    (1, None, 2, 1, 3, 3, 4, 3, None, None, None, None, None, None, None),
-    (None, None, 2, 1, 3, 4, 4, None, 2, 1, 1, 3, 3, None, 4),
-)
-KNOWN = [[value for value in unit if value is not None] for unit in zip(*CODERS, strict=True)]
-VOTES = {
-    Label.SUPPORTED: False,
-    Label.NOT_A_CLAIM: False,
-    Label.UNSUPPORTED: True,
-    Label.PARTLY: True,
-    Label.CANT_TELL: None,
-}
+FOLDER = Path(__file__).parents[1] / "fixtures" / "languages"
 
 
-@pytest.mark.parametrize(("units", "alpha"), [(EXAMPLE, 0.743), (KNOWN, 0.691)])
-def test_alpha_is_that_of_the_worked_examples(units: list[list[int]], alpha: float) -> None:
-    assert krippendorff_alpha(units) == pytest.approx(alpha, abs=0.0005)
+def agreement(text: str, passages: tuple[Passage, ...] = PASSAGES) -> Agreement:
+    # The answer is long enough to tell its language.
+    (found,) = agreements(Exchange("", passages, f"This is the answer to what you asked. {text}"), [text])
+    return found
 
 
-def test_alpha_by_hand() -> None:
-    # Ten votes in five pairs, four of which agree: observed 2/10. Five of each: expected 2 * 5 * 5 / (10 * 9).
-    units = [(1, 1), (1, 1), (0, 0), (0, 0), (0, 1)]
-    assert krippendorff_alpha(units) == pytest.approx(1 - (2 / 10) / (50 / 90))
+def test_what_a_passage_says_word_for_word_agrees_in_everything() -> None:
+    assert agreement("Tickets for the museum cost 12 euros in May.") == Agreement(1.0, 0, 0, 0, 0, 0, 1.0, 0.0)
 
 
-def test_alpha_is_one_where_all_agree_and_below_zero_where_none_does() -> None:
-    assert krippendorff_alpha([(0, 0), (1, 1)]) == 1
-    assert (krippendorff_alpha([(0, 1), (1, 0)]) or 0) < 0
+def test_facts_of_another_sentence_are_none_of_the_one_that_supports() -> None:
+    # 15, dollars and June are in the passages, but said of the castle.
+    found = agreement("Tickets for the museum cost 15 dollars in June, in Cestria.", PASSAGES[:1])
+    assert (found.numbers, found.dates, found.units, found.names) == (1, 1, 1, 2)
+    merged = agreement("The museum of Arvenna opens on Monday in June.")
+    assert merged.coverage == 4 / 5
 
 
-@pytest.mark.parametrize("units", [[], [(1,), (0,)], [(1, 1), (1, 1)]])
-def test_alpha_is_unknown_without_two_values_in_pairs(units: list[tuple[int, ...]]) -> None:
-    assert krippendorff_alpha(units) is None
+def test_a_denial_of_what_the_support_says_is_told_either_way() -> None:
+    assert agreement("The museum of Arvenna does not open on Monday.").negation == 1
+    assert agreement("The castle of Belmora opens in winter.").negation == 1
+    assert agreement("The castle of Belmora does not open in winter.").negation == 0
 
 
-def test_agreement_of_all_and_of_each_pair_by_app() -> None:
-    words = {
-        "ada": (Label.SUPPORTED, Label.UNSUPPORTED, Label.PARTLY),
-        "bob": (Label.NOT_A_CLAIM, Label.PARTLY, Label.CANT_TELL),
-        "cyd": (Label.UNSUPPORTED, Label.UNSUPPORTED, None),
-    }
-    votes = [
-        Vote((app, "id", 1, index), who, said, VOTES[said])
-        for app, who in product(("shop", "desk"), words)
-        for index, said in enumerate(words[who])
-        if said is not None and (app == "shop" or who == "ada")
-    ]
-    found = agreements(votes)
-    assert [(one.app, one.pair, one.sentences, one.agreed) for one in found] == [
-        ("shop", None, 2, 1),
-        ("shop", ("ada", "bob"), 2, 2),
-        ("shop", ("ada", "cyd"), 2, 1),
-        ("shop", ("bob", "cyd"), 2, 1),
-    ]
-    assert found[1] == Agreement("shop", ("ada", "bob"), 2, 2, 1.0, found[1].alpha_of_words)
-    assert (found[1].alpha_of_words or 0) < 0
+def test_runs_do_not_go_on_from_one_passage_to_the_next() -> None:
+    passages = (Passage("1", "alpha beta gamma"), Passage("2", "delta epsilon zeta"))
+    found = agreement("alpha beta gamma delta epsilon zeta", passages)
+    assert (found.copied, found.triples) == (3 / 6, 2 / 4)
+
+
+def test_the_longest_run_is_found_where_its_beginning_comes_often() -> None:
+    found = agreement("one two three four", (Passage("1", "one two five. one two three four. one two six."),))
+    assert found.copied == 1.0
+
+
+@pytest.mark.parametrize("text", ["", "!?", "zebra", "of the"])
+def test_a_sentence_that_nothing_supports_has_no_conflicts(text: str) -> None:
+    found = agreement(text)
+    assert astuple(found)[:7] == (0.0, 0, 0, 0, 0, 0, 0.0)
+
+
+def test_every_term_has_a_direction() -> None:
+    assert list(DIRECTIONS) == [field.name for field in fields(Agreement)]
+
+
+@pytest.mark.parametrize("code", ["de", "fr", "es", "hi", "ja"])
+def test_coverage_ranks_inventions_in_every_language(code: str) -> None:
+    labels: list[int] = []
+    scores: list[float] = []
+    for answer in read_answers(FOLDER / f"{code}.jsonl"):
+        sentences = split_answer(answer.exchange.answer)
+        texts = [answer.exchange.answer[sentence.start : sentence.end] for sentence in sentences]
+        for found, label in zip(agreements(answer.exchange, texts), sentence_labels(answer, sentences), strict=True):
+            if label.unsupported is not None:
+                labels.append(int(label.unsupported))
+                scores.append(-found.coverage)
+    assert roc_auc(labels, scores) >= 0.8
+
+
+@given(st.lists(st.text(), max_size=3), st.lists(st.text(), max_size=3))
+def test_any_texts_agree_within_bounds(passages: list[str], texts: list[str]) -> None:
+    exchange = Exchange("", tuple(Passage(str(number), text) for number, text in enumerate(passages)), " ".join(texts))
+    found = agreements(exchange, texts)
+    assert len(found) == len(texts)
+    for one in found:
+        assert all(0 <= share <= 1 for share in (one.coverage, one.copied, one.triples, one.negation))

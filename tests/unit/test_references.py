@@ -51,6 +51,7 @@ def test_what_only_says_where_it_stands_is_taken_out(text: str, said: str) -> No
         "-5 degrees",
         "The documents 1990 saw were lost.",
         "Multiple 2",
+        "9. 9.",
     ],
 )
 def test_what_says_something_of_the_subject_stays(text: str) -> None:
