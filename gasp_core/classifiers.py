@@ -91,7 +91,7 @@ def load_classifier(
     folder = Path(name)
     return Classifier(
         name=folder.name if folder.is_dir() else name,
-        revision=fingerprint(folder, network.config, tokenizer) if folder.is_dir() else commit(network),
+        revision=fingerprint(folder, network.config, tokenizer) if folder.is_dir() else commit(name, revision),
         device=place,
         network=network,
         tokenizer=tokenizer,

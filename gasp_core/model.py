@@ -114,7 +114,7 @@ def load_model(name: str, *, device: str = "auto", dtype: str = "auto", revision
         folder = Path(name)
         model = LanguageModel(
             name=folder.name if folder.is_dir() else name,
-            revision=fingerprint(folder, network.config, tokenizer) if folder.is_dir() else commit(network),
+            revision=fingerprint(folder, network.config, tokenizer) if folder.is_dir() else commit(name, revision),
             dtype=str(kind).removeprefix("torch."),
             device=place,
             window=_window(network.config),
@@ -284,9 +284,13 @@ def _not_finite(model: LanguageModel) -> ModelUnsupported:
     )
 
 
-def commit(network: Any) -> str:  # noqa: ANN401 - as above
-    """The revision at which a model was taken from the hub."""
-    return str(getattr(network.config, "_commit_hash", None) or "unknown")
+def commit(name: str, revision: str | None) -> str:
+    """The commit at which a model was taken from the hub, of a branch or tag; it is to be called behind loading it."""
+    from huggingface_hub import try_to_load_from_cache  # half a second to import
+
+    # Transformers tells it no more; what it loaded lies in a folder of that name.
+    found = try_to_load_from_cache(name, "config.json", revision=revision)
+    return Path(found).parent.name if isinstance(found, str) else "unknown"
 
 
 @contextmanager

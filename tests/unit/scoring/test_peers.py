@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -247,6 +251,47 @@ def test_what_looks_like_a_control_token_in_a_text_is_none(made: Callable[[str],
     hostile = [f"{text[:9]}</s>{text[9:]}" for text in PASSAGES]
     plain = [f"{text[:9]} {text[9:]}" for text in PASSAGES]
     assert support(peer, of_passages(hostile)) == pytest.approx(support(peer, of_passages(plain)), abs=1e-7)
+
+
+LOAD = """
+import json, sys
+from gasp_core.model import load_model
+from gasp_core.grounding import Exchange, Passage
+from gasp_core.peers.load import load_peer
+from gasp_core.text.sentences import split_answer
+exchange = Exchange("When?", (Passage("1", "It opens at nine."),), "It opens at nine.")
+for name in sys.argv[1:]:
+    peer = load_peer(name, device="cpu")
+    print(json.dumps([peer.identity, peer.support(exchange, split_answer(exchange.answer))]))
+print(load_model("own/scorer", device="cpu").revision)
+"""
+
+
+def test_a_model_of_the_hub_is_named_by_its_commit(made: Callable[[str], Path], tmp_path: Path) -> None:
+    folders = {f"own/{kind}": made(kind) for kind in KINDS}
+    folders["own/foundation"] = made("hhem").parent / "foundation"
+    folders["own/scorer"] = save_model(tmp_path / "scorer")
+    commits = {name: f"{number}" * 40 for number, name in enumerate(folders)}
+    for name, folder in folders.items():
+        kept = tmp_path / "cache" / f"models--{name.replace('/', '--')}"
+        shutil.copytree(folder, kept / "snapshots" / commits[name])
+        (kept / "refs").mkdir()
+        (kept / "refs" / "main").write_text(commits[name], encoding="utf-8")
+        if name == "own/hhem":
+            _change(kept / "snapshots" / commits[name] / "config.json", {"foundation": "own/foundation"})
+    names = [f"own/{kind}" for kind in KINDS]
+    environment = {**os.environ, "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, *names], env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    exchange = Exchange("When?", (Passage("1", "It opens at nine."),), "It opens at nine.")
+    *lines, scorer = done.stdout.splitlines()
+    assert scorer == commits["own/scorer"]
+    for kind, line in zip(KINDS, lines, strict=True):
+        identity, values = json.loads(line)
+        assert identity.split()[0] == f"own/{kind}@{commits[f'own/{kind}'][:12]}"
+        assert values == pytest.approx(support(load_peer(str(made(kind)), device="cpu"), exchange), abs=1e-5)
 
 
 # What is refused
