@@ -22,7 +22,7 @@ _HANDED_UNSPACED = "(?:文書|資料|文章|情報源|出典|パッセージ|ド
 _HANDED_HINDI = "(?:अनुच्छेद|दस्तावेज़?|स्रोत|संदर्भ|परिच्छेद)"
 _NUMBER = r"(?:(?:no\.?|nr\.?|number|n°|#)\s?)?\d{1,3}"
 # As in German dates: "3. Oktober" begins no list item.
-_MONTH = "(?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)"
+_MONTH = r"(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)\b"
 _NUMBERS = rf"{_NUMBER}(?:\s?(?:,|;|&|and|und|et|y|e|en|और|と|和|、|-|–|to|bis)\s?{_NUMBER}){{0,9}}(?![\w%]|[.,]\d)"
 _UNSPACED_NUMBERS = r"\d{1,3}(?:\s?[,、，和とー-]\s?\d{1,3}){0,9}(?![\d.%])"
 _ARTICLE = r"\b(?:(?:the|this|these|der|die|den|dem|das|le|la|les|el|los|las|il|i|gli|o|os|a|as|de|het)\s)?"
@@ -33,8 +33,9 @@ _BY = (
 )
 
 _SEE = r"(?:see|cf\.?|from|per|as per|in|siehe|vgl\.?|aus|voir|d['’]après|véase|ver|de|vedi|da|zie|参照|见|参见)"
+# A marker marks something: "9." alone is a number.
 _SIGN = r"[-+•◦▪●‣·–—]|\*|\(?\d{1,3}[.)]|\(?[a-z]\)|(?-i:[a-z]\.)"
-_MARKER = rf"^[ \t]{{0,12}}[*_]{{0,3}}(?:(?:{_SIGN})[*_]{{0,3}}(?:\s{{1,3}}(?!{_MONTH})|$)|\d{{1,3}}[、．])"
+_MARKER = rf"^[ \t]{{0,12}}[*_]{{0,3}}(?:(?:{_SIGN})[*_]{{0,3}}\s{{1,3}}(?=\S)(?!{_MONTH})|\d{{1,3}}[、．])"
 _BRACKETS = (
     r"【[^【】\n]{1,80}】",
     r"<sup>[^<>\n]{1,40}</sup>",
@@ -49,7 +50,6 @@ _NAMED = (
     rf"(?:根据|依据)?{_HANDED_UNSPACED}\s?{_UNSPACED_NUMBERS}(?:によると|によれば|では|中)?",
     rf"{_HANDED_HINDI}\s?{_NUMBERS}(?:\sके अनुसार)?",
 )
-_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _REFERENCE = re.compile("|".join((_MARKER, *_BRACKETS, *_NAMED)), re.IGNORECASE | re.MULTILINE)
 
 
@@ -60,6 +60,5 @@ def references(text: str) -> Iterator[tuple[int, int]]:
 
 
 def without_references(text: str) -> str:
-    """The text with a blank in place of each list marker, citation and reference; as it is if it says nothing else."""
-    left = _REFERENCE.sub(" ", text)
-    return left if _LETTER_OR_DIGIT.search(left) else text
+    """The text with a blank in place of each list marker, citation and reference to a passage."""
+    return _REFERENCE.sub(" ", text)
