@@ -255,6 +255,9 @@ def train(
     model: Annotated[str, typer.Option(help="A causal language model by hub name or folder.")] = PACKAGED_MODEL,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")] = "auto",
+    threads: Annotated[
+        int | None, typer.Option(min=1, envvar="GASP_THREADS", help=THREADS, show_default=ALL_CORES)
+    ] = None,
     layer: Annotated[
         int | None, typer.Option(min=1, help="Read the states after it.", show_default="at two thirds of the depth")
     ] = None,
@@ -269,9 +272,9 @@ def train(
     require_extra("evaluation")
     from gasp_core.training.command import TrainRequest, train  # imports torch, which --help can spare
 
-    readout, lines = train(
-        sources, TrainRequest(model=model, device=device, dtype=dtype, layer=layer, seed=seed), _tracking
-    )
+    request = TrainRequest(model=model, device=device, dtype=dtype, layer=layer, seed=seed)
+    with cpu_threads(threads):
+        readout, lines = train(sources, request, _tracking)
     readout.save(output)
     for line in lines:
         typer.echo(line)

@@ -1,6 +1,6 @@
 """Every detector on every development set, with the controls: `make bench-detectors`.
 
-    python -m tests.benchmarks.detectors [--folder FOLDER] [--detector NAME,…] [--limit N] [--model NAME]
+    python -m tests.benchmarks.detectors [--folder FOLDER] [--detector NAME,…] [--peer NAME]… [--limit N] [--model NAME]
 
 FOLDER holds labelled answers as gasp_core.evaluation.data reads them, a .jsonl file per set. Prints a table per set
 and, at last, one of all sets in Markdown; writes build/bench/detectors.json, set -> detector -> figures, as `gasp eval
@@ -25,6 +25,7 @@ from gasp_core.detectors.detector import Detector, Need
 from gasp_core.detectors.fused_model import shipped_fused
 from gasp_core.detectors.registry import DETECTORS, detectors_named
 from gasp_core.evaluation.lines import report_lines
+from gasp_core.evaluation.peers import peer_detectors
 from gasp_core.evaluation.ranking import Entry
 from gasp_core.evaluation.run import EvaluationConfig, Models, load_models, measure, needs_model
 from gasp_core.packaged import PACKAGED_MODEL
@@ -40,6 +41,9 @@ Entries = dict[str, Entry]
 def main(
     folder: Annotated[Path, typer.Option(help="Where the labelled answers are.")] = FOLDER,
     detector: Annotated[str, typer.Option(help="Detectors by name, with commas between.")] = ",".join(DETECTORS),
+    peer: Annotated[
+        list[str] | None, typer.Option(help="Another model to compare with, by hub name or folder; several times.")
+    ] = None,
     model: Annotated[str, typer.Option(help="Causal language model.")] = PACKAGED_MODEL,
     device: Annotated[str, typer.Option()] = "auto",
     dtype: Annotated[str, typer.Option()] = "auto",
@@ -55,7 +59,7 @@ def main(
     """Measure, print and write."""
     if threads is not None:
         torch.set_num_threads(threads)
-    detectors = detectors_named(detector.split(","))
+    detectors = detectors_named(detector.split(",")) + peer_detectors(peer or (), device=device)
     models = load_models(model, device=device, dtype=dtype) if needs_model(detectors) else None
     config = EvaluationConfig(limit, seed, resamples)
     of_sources = replace(config, limit=sources_limit or limit)
