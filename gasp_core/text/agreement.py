@@ -129,15 +129,16 @@ def _agreement(text: str, passages: _Passages) -> Agreement:
     own = set(_triples(stems))
     support = _support(content, passages)
     numbers, dates, units, names, negation = _conflicts(text, said, support, passages.language)
+    coverage = len(content & support[0].stems) / len(content) if support else 0.0
     return Agreement(
-        coverage=len(content & support[0].stems) / len(content) if support else 0.0,
+        coverage=coverage,
         numbers=numbers,
         dates=dates,
         units=units,
         names=names,
         negation=negation,
         copied=_longest_run(stems, passages) / len(stems) if stems else 0.0,
-        triples=len(own - passages.triples) / len(own) if own else 0.0,
+        triples=len(own - passages.triples) / len(own) if own else 1 - coverage,
     )
 
 

@@ -28,7 +28,7 @@ class Novelty:
     """``words`` and ``pairs`` are shares in [0, 1] of content words and of pairs of neighbours; the others counts.
 
     A name is a novel word with a capital that does not begin the sentence; in German that is any noun. A word counts
-    as often as it is said, a pair once.
+    as often as it is said, a pair once. A text of one word has no pair, and its share of words instead.
     """
 
     words: float
@@ -77,9 +77,10 @@ def _novelty(said: Sequence[Word], known: _Known) -> Novelty:
     novel = [word for word in content if not known.has(word)]
     first = said[0] if said else None
     own = set(pairwise(word.stem for word in said))
+    share = len(novel) / len(content) if content else 0.0
     return Novelty(
-        words=len(novel) / len(content) if content else 0.0,
-        pairs=len(own - known.pairs) / len(own) if own else 0.0,
+        words=share,
+        pairs=len(own - known.pairs) / len(own) if own else share,
         names=sum(word.is_capitalised and word is not first for word in novel),
         numbers=sum(word.is_number for word in novel),
     )
