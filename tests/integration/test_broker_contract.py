@@ -398,6 +398,24 @@ def test_members_whose_polls_miss_each_other_settle(apache: Broker) -> None:
 
 
 @pytest.mark.kafka
+def test_partitions_that_are_added_are_shared_though_the_leader_misses_the_answer(apache: Broker) -> None:
+    """Only the partitions make the leader ask to join again, and the answer comes while the other member polls."""
+    topic = apache.create_topic(partitions=2)
+    with closing(Group(lambda: apache.source(topic))) as group:
+        leader = group.join()
+        group.run(lambda: leader.assignment() == {0, 1})
+        group.join()
+        group.run(lambda: [len(share) for share in group.shares()] == [1, 1])
+        with closing(KafkaAdminClient(bootstrap_servers=apache.bootstrap)) as admin:
+            admin.create_partitions({topic: 4})
+        for source in group.sources:
+            # Sooner than it would by itself.
+            assert source._client is not None
+            source._client.cluster.request_update()
+        group.run(lambda: [len(share) for share in group.shares()] == [2, 2])
+
+
+@pytest.mark.kafka
 def test_what_stays_with_a_member_goes_on_during_a_rebalance(apache: Broker) -> None:
     topic = apache.create_topic(partitions=2)
     with closing(Group(lambda: apache.source(topic))) as group:

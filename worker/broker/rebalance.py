@@ -127,9 +127,13 @@ def keep_join(consumer: KafkaConsumer) -> None:
     """Let the next poll have the answer to its request to join that came between two polls. Not for use during one.
 
     kafka-python discards such an answer and asks again, and when the group's leader asks again, the whole group must
-    start over. Members that always miss each other's polls would never settle.
+    start over. Members that always miss each other's polls would never settle. A leader that joins because partitions
+    were added even forgets that it joins, as soon as it has shared them out: it would have no heartbeat from then on,
+    and so lose its place in the group without noticing.
     """
     coordinator = consumer._coordinator  # noqa: SLF001 - nothing public tells
+    if coordinator.rejoining:
+        coordinator.request_rejoin()
     join = getattr(coordinator, "_join_task", None)
     if join is not None and join.succeeded():
         coordinator._join_task = _Answer(join.value)  # noqa: SLF001
