@@ -19,6 +19,7 @@ from gasp_core.classifiers import Classifier, Head, clean, load_classifier
 from gasp_core.errors import ModelUnsupported
 from gasp_core.features import assign_tokens
 from gasp_core.grounding import Exchange, Sentence
+from gasp_core.peers.lettucedetect import Prompts, prompts_of
 from gasp_core.peers.peer import identity_of
 from gasp_core.text.sentences import split_answer
 
@@ -27,14 +28,6 @@ FORM = "lettucedetect-1"
 WINDOW_TOKENS = 4_096
 # Of more passages the groups behind these are not read.
 MAX_GROUPS = 32
-
-_QUESTION = (
-    "Briefly answer the following question:\n{question}\n"
-    "Bear in mind that your response should be strictly based on the following {count} passages:\n{passages}\n"
-    "In case the passages do not contain the necessary information to answer the question, please reply with:"
-    ' "Unable to answer based on given passages."\noutput:'
-)
-_SUMMARY = "Summarize the following text:\n{passages}\noutput:"
 
 UNSUPPORTED_LABELS = {
     *("hallucinated", "hallucination", "unsupported", "not_supported", "ungrounded", "not_grounded"),
@@ -51,13 +44,14 @@ class Tagger:
     """A token classifier. ``unsupported`` are the indices of the labels that mean it; ``window`` is in tokens."""
 
     classifier: Classifier
+    prompts: Prompts
     unsupported: tuple[int, ...]
     window: int
 
     @property
     def identity(self) -> str:
         """Name, revision and form."""
-        return identity_of(self.classifier.name, self.classifier.revision, FORM)
+        return identity_of(self.classifier.name, self.classifier.revision, f"{FORM}-{self.prompts.language}")
 
     def support(self, exchange: Exchange, sentences: Sequence[Sentence]) -> list[float]:
         """1 less the highest probability of a token of the sentence to be unsupported; NaN where there is no token.
@@ -105,23 +99,23 @@ class Tagger:
         """The prompts of the groups of passages that each fit beside the part of the answer."""
         question = self._cut(clean(exchange.question), self.window // 4)
         marks = self.classifier.tokenizer.num_special_tokens_to_add(pair=True)
-        budget = self.window - self._tokens(part) - self._tokens(_prompt(question, ())) - marks
+        budget = self.window - self._tokens(part) - self._tokens(self.prompts.of(question, ())) - marks
         group: list[str] = []
         filled = 0
         for text in self._pieces(exchange, max(1, budget)):
             # Each stands on a line of its own, behind its number.
-            size = self._tokens(_line(len(group), text)) + 1
+            size = self._tokens(self.prompts.line(len(group), text)) + 1
             if group and filled + size > budget:
-                yield _prompt(question, group)
+                yield self.prompts.of(question, group)
                 group, filled = [], 0
             group.append(text)
             filled += size
         if group:
-            yield _prompt(question, group)
+            yield self.prompts.of(question, group)
 
     def _pieces(self, exchange: Exchange, most: int) -> Iterator[str]:
         """The passages; one that does not fit by itself is cut."""
-        room = max(1, most - self._tokens(_line(99, "")) - 1)
+        room = max(1, most - self._tokens(self.prompts.line(99, "")) - 1)
         for passage in exchange.passages:
             text = clean(passage.text)
             if not text.strip():
@@ -162,6 +156,7 @@ def load_tagger(name: str, *, device: str) -> Tagger:
     classifier = load_classifier(name, Head.TOKEN, device=device)
     return Tagger(
         classifier=classifier,
+        prompts=prompts_of(classifier.name),
         unsupported=unsupported_labels(name, classifier.network.config.id2label),
         window=classifier.window(WINDOW_TOKENS),
     )
@@ -187,15 +182,3 @@ def _called(label: str) -> str:
     """The label in one form, without the sign that it begins or goes on."""
     name = "_".join(str(label).strip().lower().replace("-", " ").replace("_", " ").split())
     return name[2:] if name[:2] in ("b_", "i_") else name
-
-
-def _prompt(question: str, passages: Sequence[str]) -> str:
-    text = "\n".join(_line(number, passage) for number, passage in enumerate(passages))
-    if not question.strip():
-        return _SUMMARY.replace("{passages}", text)
-    before, rest = _QUESTION.split("{question}")
-    return f"{before}{question}{rest.replace('{count}', str(len(passages))).replace('{passages}', text)}"
-
-
-def _line(number: int, passage: str) -> str:
-    return f"passage {number + 1}: {passage}"

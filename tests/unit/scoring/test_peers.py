@@ -61,6 +61,15 @@ passage 1: The museum opens at nine. It closes at six.
 passage 2: Tickets cost twelve euros.
 passage 3: Dogs must stay outside.
 output:"""
+GERMAN = """Beantworte die folgende Frage kurz:
+When does the museum open?
+Beachte, dass deine Antwort nur auf den folgenden 3 Passagen basieren soll:
+Passage 1: The museum opens at nine. It closes at six.
+Passage 2: Tickets cost twelve euros.
+Passage 3: Dogs must stay outside.
+Falls die Passagen nicht die notwendigen Informationen zur Beantwortung der Frage enthalten, antworte bitte mit: \
+"Kann aufgrund der gegebenen Passagen nicht beantwortet werden."
+Ausgabe:"""
 DOCUMENT = "\n".join(PASSAGES)
 HHEM = f"<pad> Determine if the hypothesis is true given the premise?\n\nPremise: {DOCUMENT}\n\nHypothesis: "
 
@@ -102,7 +111,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 # Each in its own form
 
 
-@pytest.mark.parametrize(("question", "prompt"), [(EXCHANGE.question, PROMPT), ("", SUMMARY)])
+@pytest.mark.parametrize(
+    ("name", "question", "prompt"),
+    [
+        ("tagger", EXCHANGE.question, PROMPT),
+        ("tagger-xx-v1", "", SUMMARY),
+        ("own-210m-de-v1", EXCHANGE.question, GERMAN),
+    ],
+)
 @pytest.mark.parametrize(
     ("labels", "unsupported"),
     [
@@ -118,10 +134,11 @@ def test_a_token_classifier_reads_the_prompt_of_lettucedetect_and_its_worst_toke
     family: str,
     labels: Sequence[str] | None,
     unsupported: Sequence[int],
+    name: str,
     question: str,
     prompt: str,
 ) -> None:
-    folder = str(save_tagger(tmp_path / "tagger", labels, family=family))
+    folder = str(save_tagger(tmp_path / name, labels, family=family))
     exchange = replace(EXCHANGE, question=question)
     read = AutoTokenizer.from_pretrained(folder)(
         prompt, exchange.answer, return_offsets_mapping=True, return_tensors="pt"
