@@ -51,14 +51,31 @@ _NAMED = (
     rf"{_HANDED_HINDI}\s?{_NUMBERS}(?:\sके अनुसार)?",
 )
 _REFERENCE = re.compile("|".join((_MARKER, *_BRACKETS, *_NAMED)), re.IGNORECASE | re.MULTILINE)
+# Most sentences have none of these, so that nothing further has to be looked for.
+_FIRST = re.compile(_MARKER, re.IGNORECASE | re.MULTILINE)
+_OPENERS = "[(（【<"
+_HINTS = (
+    *("passa", "pasa", "doc", "dok", "source", "context", "kontext", "contest", "excerpt", "snippet", "chunk", "ref"),
+    *("search result", "quelle", "auszug", "extrait", "fuente", "fragment", "bran", "font", "trecho", "bron"),
+    *("文", "資料", "情報源", "出典", "パッセージ", "ドキュメント", "段落", "资料", "来源", "參考", "参考"),
+    *("अनुच्छेद", "दस्तावे", "स्रोत", "संदर्भ", "परिच्छेद"),
+)
 
 
 def references(text: str) -> Iterator[tuple[int, int]]:
     """Yield the half-open spans ``(start, end)`` of list markers, citations and references to passages, in order."""
-    for found in _REFERENCE.finditer(text):
-        yield found.span()
+    if _may_have_any(text):
+        for found in _REFERENCE.finditer(text):
+            yield found.span()
 
 
 def without_references(text: str) -> str:
     """The text with a blank in place of each list marker, citation and reference to a passage."""
-    return _REFERENCE.sub(" ", text)
+    return _REFERENCE.sub(" ", text) if _may_have_any(text) else text
+
+
+def _may_have_any(text: str) -> bool:
+    if any(opener in text for opener in _OPENERS) or _FIRST.search(text):
+        return True
+    folded = text.casefold()
+    return any(hint in folded for hint in _HINTS)
