@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # The detectors that score without learning first.
-_READY = tuple(name for name, one in DETECTORS.items() if one.learner is None)
+_READY = tuple(name for name, one in DETECTORS.items() if one.learner is None and one.needs.in_grounding)
 
 # Headings of the options of eval that are for one kind of file.
 GASP_RAG = "gasp-rag's own: one of them without --detector gives gasp-rag's numbers"

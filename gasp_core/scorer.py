@@ -101,6 +101,11 @@ class GroundingScorer:
             method=" ".join([version, *self._limits.marks, *chunks]),
         )
 
+    @property
+    def passes(self) -> Passes:
+        """What runs the model."""
+        return self._passes
+
     def score(self, exchanges: Sequence[Exchange], method: Method = Method.TWO_PASS) -> list[AnswerGrounding]:
         """Score each answer; the results are in the order of ``exchanges`` and do not depend on each other.
 

@@ -13,6 +13,7 @@ from gasp_core.identity import ScorerIdentity, listed
 
 if TYPE_CHECKING:  # numpy and torch, which those who only look at names can spare
     from gasp_core.arrays import Flags, Floats
+    from gasp_core.attractor.trajectory import AnswerTrajectories
     from gasp_core.passes.taps import Tap
     from gasp_core.tpa.sources import AnswerSources
 
@@ -24,6 +25,12 @@ class Need(StrEnum):
     TWO_PASS = "two_pass"
     LEAVE_ONE_OUT = "leave_one_out"
     SOURCES = "sources"
+    TRAJECTORIES = "trajectories"
+
+    @property
+    def in_grounding(self) -> bool:
+        """Whether a grounding and the texts tell all of it."""
+        return self not in (Need.SOURCES, Need.TRAJECTORIES)
 
 
 class Training(StrEnum):
@@ -38,7 +45,8 @@ class AnswerEvidence:
     """What is known about one answer.
 
     ``two_pass`` is there for detectors that need two passes, ``leave_one_out`` for those that need that, and
-    ``sources``, where the probability of each token comes from, for those that need them.
+    ``sources``, where the probability of each token comes from, and ``trajectories``, how the states of each sentence
+    move while the context grows, for those that need them.
     """
 
     exchange: Exchange
@@ -46,6 +54,7 @@ class AnswerEvidence:
     two_pass: AnswerGrounding | None = None
     leave_one_out: AnswerGrounding | None = None
     sources: AnswerSources | None = None
+    trajectories: AnswerTrajectories | None = None
 
     @classmethod
     def of(cls, exchange: Exchange, grounding: AnswerGrounding) -> Self:

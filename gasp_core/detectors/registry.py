@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from gasp_core.detectors.attractor import (
+    ATTRACTOR,
+    ATTRACTOR_CONVERGENCE,
+    ATTRACTOR_DIMENSION,
+    ATTRACTOR_MOVEMENT,
+)
 from gasp_core.detectors.detector import Detector
 from gasp_core.detectors.fused import FUSED, FUSED_CROSS_VALIDATED, FUSED_FREE
 from gasp_core.detectors.leave_one_out import MAX_DROP, MAX_JSD, MEAN_DROP, STANDARDISED_SUM, TOP2_DROP, TRAINED
@@ -24,7 +30,8 @@ DETECTORS = {
     for detector in (
         *(GAP, JSD, TWO_PASS, PERPLEXITY, LENGTH, LEXICAL),
         *(MAX_DROP, MEAN_DROP, TOP2_DROP, MAX_JSD, STANDARDISED_SUM, TRAINED),
-        *(FUSED, FUSED_CROSS_VALIDATED, FUSED_FREE, TPA),
+        *(FUSED, FUSED_CROSS_VALIDATED, FUSED_FREE),
+        *(ATTRACTOR_MOVEMENT, ATTRACTOR_CONVERGENCE, ATTRACTOR_DIMENSION, ATTRACTOR, TPA),
     )
 }
 

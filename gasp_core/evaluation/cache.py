@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
+from gasp_core.attractor.trajectory import AnswerTrajectories, Trajectory
 from gasp_core.grounding import AnswerGrounding, Exchange, Method, SentenceSkip
 from gasp_core.identity import ScorerIdentity
 from gasp_core.packaged import cache_directory
@@ -71,6 +72,7 @@ class FeatureCache:
         root = (folder or cache_directory() / "features") / digest([FORM, asdict(identity)])
         self._caches = {method: ArrayCache(root / method.value) for method in Method}
         self._sources = ArrayCache(root / "sources")
+        self._trajectories = ArrayCache(root / "trajectories")
 
     def load(self, exchange: Exchange, method: Method) -> AnswerTokens | None:
         """What was kept of this answer, or None."""
@@ -98,6 +100,18 @@ class FeatureCache:
     def store_sources(self, exchange: Exchange, sources: AnswerSources) -> None:
         """Keep the sources of an answer's tokens."""
         self._sources.store(exchange_key(exchange), _source_arrays(sources))
+
+    def load_trajectories(self, exchange: Exchange) -> AnswerTrajectories | None:
+        """What was kept of the trajectories of this answer's sentences, or None."""
+        arrays = self._trajectories.load(exchange_key(exchange))
+        try:
+            return None if arrays is None else _trajectories(exchange, arrays)
+        except (KeyError, ValueError, ValidationError):
+            return None
+
+    def store_trajectories(self, exchange: Exchange, found: AnswerTrajectories) -> None:
+        """Keep the trajectories of an answer's sentences."""
+        self._trajectories.store(exchange_key(exchange), _trajectory_arrays(found))
 
 
 def two_pass(tokens: AnswerTokens) -> AnswerTokens:
@@ -189,6 +203,31 @@ def _sources(exchange: Exchange, arrays: Mapping[str, NDArray[Any]]) -> AnswerSo
         skips=_SKIPS.validate_json(arrays["skips"].tobytes()),
         token_spans=_spans(arrays),
         values=arrays["values"],
+    )
+
+
+def _trajectory_arrays(found: AnswerTrajectories) -> dict[str, NDArray[Any]]:
+    """A sentence without a trajectory has one of no steps here."""
+    products = [np.zeros((0, 0)) if one is None else one.products for one in found.trajectories]
+    return {
+        "skips": np.frombuffer(_SKIPS.dump_json(found.skips), dtype=np.uint8),
+        "norms": np.array([np.nan if one is None else one.norm for one in found.trajectories]),
+        "steps": np.array([len(one) for one in products], dtype=np.int32),
+        "products": np.array([number for one in products for number in one.ravel()], dtype=np.float64),
+    }
+
+
+def _trajectories(exchange: Exchange, arrays: Mapping[str, NDArray[Any]]) -> AnswerTrajectories:
+    skips = _SKIPS.validate_json(arrays["skips"].tobytes())
+    steps = arrays["steps"].tolist()
+    bounds = pairwise(accumulate((count**2 for count in steps), initial=0))
+    return AnswerTrajectories(
+        sentences=split_answer(exchange.answer),
+        skips=skips,
+        trajectories=tuple(
+            Trajectory(norm, arrays["products"][start:end].reshape(count, count)) if skip is None else None
+            for skip, norm, count, (start, end) in zip(skips, arrays["norms"].tolist(), steps, bounds, strict=True)
+        ),
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from gasp_core.attractor.reading import read_trajectories
+from gasp_core.attractor.trajectory import AnswerTrajectories
 from gasp_core.detectors.detector import AnswerEvidence, Detector, Need
 from gasp_core.errors import DetectorError
 from gasp_core.evaluation.cache import FeatureCache
@@ -61,6 +63,14 @@ class Reader:
             self.cache.store_sources(exchange, found)
         return found
 
+    def trajectories(self, exchange: Exchange) -> AnswerTrajectories:
+        """How the states of each sentence of the answer move while the context grows."""
+        found = self.cache.load_trajectories(exchange)
+        if found is None:
+            found = read_trajectories(self.model, self.scorer.passes, exchange)
+            self.cache.store_trajectories(exchange, found)
+        return found
+
     def _keep(self, exchange: Exchange, tokens: AnswerTokens) -> AnswerTokens:
         self.cache.store(exchange, tokens)
         return tokens
@@ -83,6 +93,7 @@ def gather(exchanges: Iterable[Exchange], needs: Collection[Need], reader: Reade
                 two_pass=whole,
                 leave_one_out=removed,
                 sources=reader.sources(exchange) if reader and Need.SOURCES in needs else None,
+                trajectories=reader.trajectories(exchange) if reader and Need.TRAJECTORIES in needs else None,
             )
 
 

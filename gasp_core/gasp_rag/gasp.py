@@ -163,6 +163,8 @@ def _wanted(name: str, named: Mapping[str, Any]) -> Detector | None:
         return None
     detector = detector_named(name)
     detector.require_ready()
+    if not detector.needs.in_grounding:
+        raise DetectorError(name, f"{name} reads what a grounding does not tell; `gasp eval` measures it")
     if named.get("economical") and detector.needs is Need.LEAVE_ONE_OUT:
         raise DetectorError(name, f"{name} needs leave-one-out, which is left out if it is to be economical")
     return detector

@@ -1,4 +1,4 @@
-"""Every detector on every development set, with the controls: `make bench-detectors`.
+"""Every detector but diagnostics on every development set, with the controls: `make bench-detectors`.
 
     python -m tests.benchmarks.detectors [--folder FOLDER] [--detector NAME,…] [--peer NAME]… [--limit N] [--model NAME]
 
@@ -33,6 +33,8 @@ from gasp_core.packaged import PACKAGED_MODEL
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
 OUTPUT = Path("build/bench/detectors.json")
 FUSED, OUT_OF_FOLD = "fused", "fused-cv"
+# All but diagnostics, which are measured where they are named.
+USUAL = tuple(name for name, one in DETECTORS.items() if one.needs is not Need.TRAJECTORIES)
 
 T = TypeVar("T")
 Entries = dict[str, Entry]
@@ -40,7 +42,7 @@ Entries = dict[str, Entry]
 
 def main(
     folder: Annotated[Path, typer.Option(help="Where the labelled answers are.")] = FOLDER,
-    detector: Annotated[str, typer.Option(help="Detectors by name, with commas between.")] = ",".join(DETECTORS),
+    detector: Annotated[str, typer.Option(help="Detectors by name, with commas between.")] = ",".join(USUAL),
     peer: Annotated[
         list[str] | None, typer.Option(help="Another model to compare with, by hub name or folder; several times.")
     ] = None,

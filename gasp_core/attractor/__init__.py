@@ -1,0 +1,1 @@
+"""How the scorer's states of an answer move while its context grows (docs/evaluation.md)."""
