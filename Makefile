@@ -16,12 +16,13 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
 
-# Side by side, a file at a time, the slowest folders first: most of a test's time is waiting, so that there are more
-# processes than cores. More of them would mean more servers than a machine likes.
+# Side by side, a file at a time, the longest first (tests/longest.py): most of a test's time is waiting, so that there
+# are more processes than cores. Each of them has servers of its own, and takes up to two gigabytes.
+PROCESSES    ?= 6
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
 
 test: $(READY)
-	@$(BIN)/pytest --numprocesses 5 $(SIDE_BY_SIDE)
+	@$(BIN)/pytest --numprocesses $(PROCESSES) $(SIDE_BY_SIDE)
 
 # What needs no server: within a minute.
 test-fast: $(READY)
@@ -81,7 +82,7 @@ soak-traces: $(READY)
 # The bars of docs/reliability.md that the tests hold in a short form, in their full length, and several times as many
 # hostile messages made up; takes ten minutes.
 bars: $(READY)
-	@GASP_TEST_FULL=1 $(BIN)/pytest -s -k "longer_than_the_group_waits or three_processes or outage or three_zones or records_of_any_size or wedges or neighbours"
+	@GASP_TEST_FULL=1 $(BIN)/pytest -s -k "longer_than_the_group_waits or three_processes or outage or three_zones or records_of_any_size or wedges or neighbours or are_the_support_together or 16_bits or any_earlier_revision"
 	@GASP_TEST_FULL=1 $(BIN)/pytest --numprocesses 2 $(SIDE_BY_SIDE) tests/unit
 
 # A worker with a million messages waiting: its memory, and whether it says rightly how many wait.

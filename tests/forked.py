@@ -1,6 +1,6 @@
 """Worker processes forked from a server that has imported the worker (``tests.preloaded``), which costs many seconds.
 
-What runs in them is ``gasp-worker`` with its arguments and environment, as if it had been started anew.
+What runs in them is ``gasp-worker`` or ``gasp`` with its arguments and environment, as if it had been started anew.
 """
 
 from __future__ import annotations
@@ -70,6 +70,14 @@ def run_command(*arguments: str) -> None:
     from worker.cli import main  # here, because only the child needs it
 
     sys.argv = ["gasp-worker", *arguments]
+    main()
+
+
+def run_gasp(*arguments: str) -> None:
+    """The life of a ``gasp`` process."""
+    from gasp_core.cli import main  # as above
+
+    sys.argv = ["gasp", *arguments]
     main()
 
 

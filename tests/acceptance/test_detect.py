@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gasp_core.packaged import PACKAGED_MODEL, cache_directory, resolve_model
+from tests.forked import Forked, run_gasp
 from tests.labelled_answers import labelled_rows, write_rows
-
-GASP = str(Path(sys.executable).parent / "gasp")
 
 
 @pytest.mark.timeout(600)
@@ -40,15 +37,13 @@ def test_by_default_detect_ranks_as_the_fused_detector_does(tmp_path: Path) -> N
     assert detected["roc_auc"] == pytest.approx(measured["auc"], abs=1e-12)
 
 
-def gasp(*arguments: object, cache: Path) -> Any:
+def gasp(*arguments: object, cache: Path) -> str:
     """What the command prints."""
-    done = subprocess.run(
-        [GASP, *(str(argument) for argument in arguments)],
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "GASP_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        timeout=540,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    log = cache / f"{time.monotonic_ns()}.log"
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "GASP_CACHE_DIR": str(cache)}
+    process = Forked(run_gasp, [str(argument) for argument in arguments], environment, log)
+    try:
+        assert process.wait(540) == 0, log.read_text(encoding="utf-8")
+    finally:
+        process.kill()
+    return log.with_suffix(".out").read_text(encoding="utf-8")

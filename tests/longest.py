@@ -1,0 +1,29 @@
+"""The files of tests that take longest, the longest first.
+
+Files are handed out one by one to the processes of `make test`: one that is begun late goes on when the others have
+ended. What a file takes is mostly waiting, so that these are long on any machine.
+"""
+
+from __future__ import annotations
+
+LONGEST = (
+    "tests/acceptance/test_operation.py",
+    "tests/acceptance/test_hard_work.py",
+    "tests/acceptance/test_soak_short.py",
+    "tests/acceptance/test_rolling_upgrade.py",
+    "tests/integration/test_broker_contract.py",
+    "tests/acceptance/test_human_loop.py",
+    "tests/acceptance/test_recovery.py",
+    "tests/acceptance/test_trace_recovery.py",
+    "tests/acceptance/test_traces.py",
+    "tests/acceptance/test_gaps.py",
+    "tests/integration/test_dlq.py",
+    "tests/acceptance/test_supporting_passages.py",
+    "tests/acceptance/test_dlq.py",
+    "tests/integration/test_migrations.py",
+    "tests/integration/test_roles.py",
+    "tests/integration/test_wheel.py",
+    "tests/integration/test_consume.py",
+    "tests/integration/test_review_topic.py",
+    "tests/integration/test_broker_security.py",
+)
