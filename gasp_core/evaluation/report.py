@@ -20,14 +20,16 @@ from gasp_core.evaluation.table import Table
 class Measured:
     """The rows of every detector: sentences, where people labelled such, else answers. ``level`` says which.
 
-    ``answers`` and ``answer_means`` are answers by their lowest and by their mean sentence. ``generators`` and
-    ``kinds`` are those of the rows: who wrote the answer, and which types of unsupported spans there are in it.
+    ``answers`` and ``answer_means`` are answers by their lowest and by their mean sentence. ``answer_of`` (n,),
+    ``generators`` and ``kinds`` are those of the rows: which answer it is of, who wrote that, and which types of
+    unsupported spans there are in it.
     """
 
     level: str
     rows: Mapping[str, Rows]
     answers: Mapping[str, Rows]
     answer_means: Mapping[str, Rows]
+    answer_of: Places
     generators: tuple[str | None, ...]
     kinds: tuple[frozenset[str], ...]
     resamples: Resamples
@@ -45,6 +47,7 @@ def measured(table: Table, *, n_resamples: int, seed: int) -> Measured:
         rows=answers if by_answer else _sentence_rows(table, places, labelled),
         answers=answers,
         answer_means=_answer_rows(table, places, np.mean),
+        answer_of=np.arange(len(table.answers)) if by_answer else table.answer_of[labelled],
         generators=tuple(
             answer.generator
             for answer in (table.answers if by_answer else [table.answers[table.answer_of[at]] for at in sentences])
