@@ -161,4 +161,4 @@ def _grades(
 def policy_of(answers: Answers, objective: Objective, reviewers: int) -> ReviewPolicy:
     """What the app wants."""
     target = TARGETS[objective][answers.name]
-    return ReviewPolicy(answers.name, DAILY_SENTENCES, SAMPLED_SHARE, objective, target, 0.2, reviewers)
+    return ReviewPolicy(answers.name, DAILY_SENTENCES, SAMPLED_SHARE, objective, target, 0.2, reviewers, 0.15)

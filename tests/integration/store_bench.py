@@ -23,7 +23,7 @@ from tests.integration.trace_examples import collected, rag_steps
 from worker.rules.pieces import ClosedBy, TracePolicy
 from worker.rules.policy import DEFAULT_POLICY
 from worker.rules.settlement import Outcome, Settlement
-from worker.rules.verdict import Threshold
+from worker.rules.verdict import MANUAL, Threshold
 from worker.store.attribution_jobs import AttributionJob
 from worker.store.exports import ExportJob
 from worker.store.opinion_jobs import OpinionJob
@@ -31,7 +31,7 @@ from worker.store.outbox import LeaseRequest, OutboxEvent
 from worker.store.rescore_jobs import History, RescoreJob
 from worker.store.retention_periods import Period
 from worker.store.store import Store
-from worker.store.threshold_versions import MANUAL, Proposal
+from worker.store.threshold_versions import Proposal
 from worker.store.traces import Closing, TraceJob
 
 SCORES = [0.01, 0.05]

@@ -210,7 +210,7 @@ def gasp(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
 
 def test_the_command_shows_sets_and_forgets_policies(gasp: Callable[..., str], store: Store) -> None:
     _, built_in = gasp().splitlines()
-    assert built_in.split() == ["every", "other", "app", "50", "0.4", "recall", "0.8", "0.2", "1"]
+    assert built_in.split() == ["every", "other", "app", "50", "0.4", "recall", "0.8", "0.2", "1", "0.15"]
     gasp("--daily-sentences", "3")
     assert store.policies.all() == (OTHERS,)
     shop = ("--app", "shop", "--daily-sentences", "7", "--objective", "cost", "--target", "12", "--reviewers", "3")
@@ -223,10 +223,11 @@ def test_the_command_shows_sets_and_forgets_policies(gasp: Callable[..., str], s
         "target": 12.0,
         "attribution_share": 0.2,
         "reviewers": 3,
+        "flag_share": 0.15,
     }
     assert store.policies.all() == (OTHERS, OWN)
-    gasp("--app", "shop", "--sampled-share", "0.5")
-    assert store.policies.in_force("shop") == replace(OWN, sampled_share=0.5)
+    gasp("--app", "shop", "--sampled-share", "0.5", "--flag-share", "0.1")
+    assert store.policies.in_force("shop") == replace(OWN, sampled_share=0.5, flag_share=0.1)
     assert [line.split()[0] for line in gasp().splitlines()] == ["app", "every", "shop"]
     gasp("--app", "shop", "--clear")
     assert store.policies.all() == (OTHERS,)
@@ -239,6 +240,8 @@ def test_the_command_shows_sets_and_forgets_policies(gasp: Callable[..., str], s
         (("--objective", "recall", "--target", "1.5"), "target of recall lies in"),
         (("--sampled-share", "2"), "sampled-share"),
         (("--reviewers", "10"), "reviewers"),
+        (("--flag-share", "1.5"), "flag-share"),
+        (("--flag-share", "0"), "flag_share lies in (0, 1)"),
         (("--clear", "--reviewers", "2"), "set and forgotten"),
     ],
 )

@@ -40,6 +40,7 @@ from tests.unit.traces.steps import rag, step
 from worker.embedded.databases import create_database, drop_database, psql_command
 from worker.embedded.programs import run
 from worker.jobs.retention import Remover
+from worker.jobs.traffic_bounds import TrafficFollower
 from worker.review.usual_day import renew_usual_days
 from worker.rules.opinion import Opinion, OpinionLabel
 from worker.rules.pieces import ClosedBy, TracePolicy, kept_pieces
@@ -312,6 +313,12 @@ def learn(store: Store, scorer_id: int) -> None:
     assert last is not None
     assert last.reason == "calibrated"
     assert store.calibration_runs.counts() == {("new", "reached"): 1}
+    assert store.recent_scores.of("shop", scorer_id) is not None
+    followed = Proposal("shop", scorer_id, 0.1, 0.5, "traffic", "for tests")
+    assert store.thresholds.follow_traffic(followed, learned.id) is not None
+    by_hand = Proposal(None, scorer_id, 0.2, 0.5, "manual", "for tests")
+    assert store.thresholds.set_by_hand(by_hand, "ada").is_active
+    assert set(store.thresholds.in_force(scorer_id)) == {None}
 
 
 def hear(store: Store) -> None:
@@ -332,6 +339,7 @@ def keep_up(store: Store, owner: str) -> None:
     assert store.leases.reap() == 0
     assert store.traces.empty(0, 10) == 1
     assert renew_usual_days(store.sampling, store.thresholds, store.interactions, threading.Event()) == "2 usual days"
+    assert list(TrafficFollower.of(store).follow(threading.Event())) == []
     assert store.weekly_partitions.ensure(ahead_days=40) > 0
     age(owner)
     assert store.retention.overdue().weekly_tables > 0

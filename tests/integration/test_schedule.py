@@ -223,12 +223,13 @@ def test_leaving_stops_a_job_at_work_and_its_run_says_so(store: Store, database_
 def test_the_jobs_of_a_worker_all_run_once_at_a_first_start(store: Store, database_url: str) -> None:
     with scheduled_jobs(store.job_runs, "a", maintenance_jobs(store), Stop()):
         others = "SELECT count(*) AS n FROM job_runs WHERE job <> 'reap_leases' AND outcome = 'done'"
-        wait_until(lambda: _count(database_url, others) == 8, what="the other jobs")
+        wait_until(lambda: _count(database_url, others) == 9, what="the other jobs")
     outcomes = rows(database_url, "SELECT DISTINCT job, outcome, detail FROM job_runs ORDER BY job")
     assert [tuple(row.values()) for row in outcomes] == [
         ("close_replaced", "done", None),
         ("empty_traces", "done", None),
         ("ensure_weeks", "done", None),
+        ("follow_traffic", "done", None),
         ("prune_runs", "done", None),
         ("reap_leases", "done", None),
         ("recalibrate", "done", None),

@@ -39,14 +39,14 @@ from worker.rules.label_settlement import LabelSettlement
 from worker.rules.opinion import Opinion, OpinionLabel
 from worker.rules.policy import DEFAULT_POLICY
 from worker.rules.settlement import Outcome
-from worker.rules.verdict import judge
+from worker.rules.verdict import MANUAL, judge
 from worker.store.calibration_runs import CalibrationRun
 from worker.store.outbox import TopicEnds
 from worker.store.repository import Repository
 from worker.store.retention_periods import Period
 from worker.store.revisions import Judged
 from worker.store.store import Store, open_store
-from worker.store.threshold_versions import MANUAL, Proposal
+from worker.store.threshold_versions import Proposal
 
 # The first row that is written in a database is a conflict; a sequence does not go back when a transaction does. It
 # comes at the commit, when the whole unit is done; with a label at once: a rehearsal leaves nothing to its commit.
@@ -107,6 +107,9 @@ WRITES: Mapping[str, Write] = {
     "thresholds.add": lambda store, at: store.thresholds.add(_proposal(at)).name == "help/2",
     "thresholds.set_by_hand": lambda store, at: store.thresholds.set_by_hand(_proposal(at), "ada").is_active,
     "thresholds.activate": lambda store, at: store.thresholds.activate(at.stored_version, "ada") is not None,
+    "thresholds.follow_traffic": lambda store, at: (
+        store.thresholds.follow_traffic(_proposal(at), at.threshold.id) is not None
+    ),
     "thresholds.roll_back": lambda store, at: store.thresholds.roll_back("shop", at.scorer_id, "ada") is not None,
     "calibration_runs.book": lambda store, at: store.calibration_runs.book(_run(at), _proposal(at)) is not None,
     "offsets.claim": lambda store, _: store.offsets.claim(claim(2)) is not None,
@@ -196,6 +199,7 @@ READS = {
     "evidence.population",
     "exports.open_backlogs",
     "interactions.apps",
+    "interactions.apps_with",
     "interactions.known",
     "labels.unknown_sentences",
     "ledger.counts",
@@ -207,6 +211,7 @@ READS = {
     "policies.all",
     "policies.in_force",
     "previews.flagging_below",
+    "recent_scores.of",
     "reports.read",
     "rescore_jobs.backlog",
     "retention.apps",

@@ -50,6 +50,12 @@ def policy(
     reviewers: Annotated[
         int | None, typer.Option(min=1, max=MAX_REVIEWERS, help="How many people read each sentence.")
     ] = None,
+    flag_share: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="The share of the app's sentences, its lowest scores, to flag until labels say better."
+        ),
+    ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Remove what was set.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Show as JSON.")] = False,
 ) -> None:
@@ -66,6 +72,7 @@ def policy(
         "target": target,
         "attribution_share": attribution_share,
         "reviewers": reviewers,
+        "flag_share": flag_share,
     }
     changes: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     if clear and changes:
@@ -94,12 +101,13 @@ def _all(policies: ReviewPolicies) -> list[ReviewPolicy]:
 def _lines(shown: Sequence[ReviewPolicy]) -> Iterator[str]:
     yield (
         f"{'app':<24} {'sentences a day':>15} {'sampled share':>13} {'objective':>9} {'target':>8} "
-        f"{'attribution share':>17} {'reviewers':>9}"
+        f"{'attribution share':>17} {'reviewers':>9} {'flag share':>10}"
     )
     for one in shown:
         yield (
             f"{one.app or 'every other app':<24} {one.daily_sentences:>15} {one.sampled_share:>13g} "
-            f"{one.objective:>9} {one.target:>8g} {one.attribution_share:>17g} {one.reviewers:>9}"
+            f"{one.objective:>9} {one.target:>8g} {one.attribution_share:>17g} {one.reviewers:>9} "
+            f"{one.flag_share:>10g}"
         )
 
 

@@ -124,7 +124,8 @@ def set_version(
     upper = lower if attribute_below is None else _finite(attribute_below, "--attribute-below")
     if upper < lower:
         raise typer.BadParameter("it cannot be below --flag-below", param_hint="--attribute-below")
-    from worker.store.threshold_versions import MANUAL, Proposal
+    from worker.rules.verdict import MANUAL
+    from worker.store.threshold_versions import Proposal
 
     with opened_store("thresholds") as store:
         proposal = Proposal(app, _scorer_id(store.scorers, scorer), lower, upper, MANUAL, note)

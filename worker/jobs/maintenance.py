@@ -10,10 +10,12 @@ from functools import partial
 from worker.jobs.due_times import ScheduledJob, daily, every
 from worker.jobs.recalibration import SCHEDULE, Recalibrator
 from worker.jobs.retention import Removal, Remover, describe_removal
+from worker.jobs.traffic_bounds import TrafficFollower
 from worker.review.usual_day import renew_usual_days
 from worker.store.replacement import Replacement
 from worker.store.retention import Overdue
 from worker.store.store import Store
+from worker.store.threshold_versions import FOLLOWER
 from worker.store.traces import Traces
 
 KEEP_RUNS_DAYS = 30
@@ -27,7 +29,7 @@ def maintenance_jobs(store: Store, trace_keep_days: int = KEEP_TRACES_DAYS) -> t
 
     The steps of a trace that was closed are kept for ``trace_keep_days``.
     """
-    remover, recalibrator = Remover.of(store), Recalibrator.of(store)
+    remover, recalibrator, follower = Remover.of(store), Recalibrator.of(store), TrafficFollower.of(store)
     days = partial(renew_usual_days, store.sampling, store.thresholds, store.interactions)
     return (
         ScheduledJob("reap_leases", every(10), lambda _: _counted(store.leases.reap(), "leases")),
@@ -38,6 +40,7 @@ def maintenance_jobs(store: Store, trace_keep_days: int = KEEP_TRACES_DAYS) -> t
         ),
         ScheduledJob("close_replaced", every(3600), partial(_close, store.replacement)),
         ScheduledJob("empty_traces", every(3600), partial(_empty, store.traces, trace_keep_days)),
+        ScheduledJob(FOLLOWER, every(600), lambda stop: _counted(len(list(follower.follow(stop))), "bounds")),
         ScheduledJob("review_paces", every(3600), days),
         ScheduledJob("retention", daily(time(3, 10)), partial(_remove, remover)),
         ScheduledJob(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import structlog
 
 from worker.errors import Stopped
 from worker.jobs.each_app import each_app
+from worker.jobs.hold import is_held
 from worker.rules.calibration.labels import LabelledSentence
 from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Recalibration, recalibrate
 from worker.rules.policy import ReviewPolicy
@@ -27,8 +27,6 @@ from worker.store.thresholds import Thresholds
 
 SCHEDULE = "schedule"
 COMMAND = "command"
-# What a person set or rolled back stays that long before the schedule may replace it.
-HOLD_DAYS = 7
 SET_BY_HAND = "set_by_hand"
 
 log = structlog.get_logger(__name__)
@@ -107,7 +105,7 @@ class Recalibrator:
         in_force = self.thresholds.in_force(scorer_id, [] if app is None else [app])
         present = in_force[None] if app is None else threshold_for(app, in_force)
         policy = self.policies.in_force(app)
-        if trigger == SCHEDULE and self._is_held(app, scorer_id):
+        if trigger == SCHEDULE and is_held(self.thresholds.last_activation(app, scorer_id)):
             held = Recalibration(
                 CalibrationOutcome.REFUSED, SET_BY_HAND, present.flag_below, present.attribute_below, None, {"app": app}
             )
@@ -124,12 +122,6 @@ class Recalibrator:
             InForce(present.flag_below, present.attribute_below, present.curve),
         )
         return AppRecalibration(app, scorer_id, present, policy, result)
-
-    def _is_held(self, app: str | None, scorer_id: int) -> bool:
-        last = self.thresholds.last_activation(app, scorer_id)
-        if last is None or last.reason not in {"manual", "rollback", "withdrawn"}:
-            return False
-        return datetime.now(UTC) - last.activated_at < timedelta(days=HOLD_DAYS)
 
     def _book(self, finding: AppRecalibration, trigger: str) -> AppRecalibration:
         result = finding.result

@@ -22,7 +22,8 @@ class ReviewPolicy:
 
     ``daily_sentences`` are asked about on a UTC day at most, ``sampled_share`` of them from the unflagged ones.
     ``attribution_share`` of the answers, the lowest scoring, may be attributed. ``reviewers`` people read each
-    sentence, and one more where they differ. Raises ValueError with the field and its bounds.
+    sentence, and one more where they differ. ``flag_share`` of the app's sentences, the lowest scoring, are flagged
+    until its threshold can be learned from labels. Raises ValueError with the field and its bounds.
     """
 
     app: str | None
@@ -32,12 +33,14 @@ class ReviewPolicy:
     target: float
     attribution_share: float
     reviewers: int
+    flag_share: float
 
     def __post_init__(self) -> None:
         require(self.daily_sentences >= 0, f"daily_sentences is 0 or more, not {self.daily_sentences}")
         require(0 <= self.sampled_share <= 1, f"sampled_share lies in [0, 1], not {self.sampled_share}")
         require(0 <= self.attribution_share <= 1, f"attribution_share lies in [0, 1], not {self.attribution_share}")
         require(self.reviewers >= 1, f"reviewers is 1 or more, not {self.reviewers}")
+        require(0 < self.flag_share < 1, f"flag_share lies in (0, 1), not {self.flag_share}")
         if self.objective in {Objective.RECALL, Objective.PRECISION}:
             require(0 < self.target < 1, f"the target of {self.objective} lies in (0, 1), not {self.target}")
         else:
@@ -68,4 +71,5 @@ DEFAULT_POLICY = ReviewPolicy(
     target=0.8,
     attribution_share=0.2,
     reviewers=1,
+    flag_share=0.15,
 )

@@ -11,6 +11,9 @@ from worker.rules.selection import Selection
 
 # Stands for every app without a version of its own, in what people read and in SQL.
 ALL_APPS = "*"
+# What a version may be learned from: a person said so; the app's own unlabelled scores. Others are seeded, calibrated.
+MANUAL = "manual"
+TRAFFIC = "traffic"
 
 
 @dataclass(frozen=True, slots=True)

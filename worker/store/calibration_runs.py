@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from worker.store.repository import Repository, reads, writes
 from worker.store.tables import calibration_runs
-from worker.store.threshold_versions import Proposal, Version, add_version, lock, put_in_force, version_in_force
+from worker.store.threshold_versions import Proposal, Version, put_in_place_of
 
 COUNTED_DAYS = 7
 OVERTAKEN = "overtaken"
@@ -50,14 +50,12 @@ class CalibrationRuns(Repository):
         if proposal is None:
             _enter(connection, run, run.outcome, run.reason, None)
             return None
-        lock(connection)
-        present = version_in_force(connection, run.app, run.scorer_id)
-        if present is None or present.id != run.in_force_id:
+        added = put_in_place_of(connection, run.in_force_id, proposal, _ACTIVATED_BY, "calibrated")
+        if added is None:
             _enter(connection, run, "refused", OVERTAKEN, None)
-            return None
-        added = add_version(connection, proposal)
-        _enter(connection, run, run.outcome, run.reason, added.id)
-        return put_in_force(connection, added.id, _ACTIVATED_BY, "calibrated")
+        else:
+            _enter(connection, run, run.outcome, run.reason, added.id)
+        return added
 
     @reads
     def counts(self, connection: Connection) -> dict[tuple[str, str], int]:

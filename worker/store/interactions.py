@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -85,13 +86,27 @@ class Interactions(Repository):
         """Every app that has interactions."""
         return stored_apps(connection)
 
+    @reads
+    def apps_with(self, connection: Connection, answers: int, days: int) -> list[str]:
+        """Every app that has so many answers, or more, of the last days. Of each no more of the index is read."""
+        apps = _each_app().cte("each_app")
+        logged = interactions.c
+        newer = (logged.app == apps.c.app, logged.stored_at >= func.now() - timedelta(days=days))
+        last = select(logged.id).where(*newer).offset(answers - 1).limit(1).correlate(apps).scalar_subquery()
+        return list(connection.scalars(select(apps.c.app).where(last.is_not(None))))
+
 
 def stored_apps(connection: Connection) -> list[str]:
-    """Every app that has interactions. Goes from app to app in the index, whatever their number of rows."""
+    """Every app that has interactions."""
+    return list(connection.scalars(_each_app()))
+
+
+def _each_app() -> Select[tuple[str]]:
+    """Goes from app to app in the index, whatever their number of rows."""
     first = select(func.min(interactions.c.app).label("app")).cte("apps", recursive=True)
     following = select(func.min(interactions.c.app)).where(interactions.c.app > first.c.app).scalar_subquery()
     found = first.union_all(select(following).where(first.c.app.is_not(None)))
-    return list(connection.scalars(select(found.c.app).where(found.c.app.is_not(None))))
+    return select(found.c.app).where(found.c.app.is_not(None))
 
 
 def stored_revisions(

@@ -19,6 +19,7 @@ POLICY_COLUMNS = (
     "target",
     "attribution_share",
     "reviewers",
+    "flag_share",
 )
 
 _policies = review_policies.c

@@ -22,6 +22,7 @@ from worker.store.opinion_jobs import OpinionJobs
 from worker.store.outbox import Outbox
 from worker.store.policies import ReviewPolicies
 from worker.store.preview import Previews
+from worker.store.recent_scores import RecentScores
 from worker.store.replacement import Replacement
 from worker.store.report import Reports
 from worker.store.rescore_jobs import RescoreJobs
@@ -59,6 +60,7 @@ class Store:
         self.thresholds = Thresholds(database)
         self.previews = Previews(database)
         self.evidence = Evidence(database)
+        self.recent_scores = RecentScores(database)
         self.calibration_runs = CalibrationRuns(database)
         # Jobs that are leased.
         self.leases = Leases(database)

@@ -13,10 +13,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, null, select, update
 
 from worker.rules.calibration.curve import Curve
-from worker.rules.verdict import version_name
+from worker.rules.verdict import MANUAL, TRAFFIC, version_name
 from worker.store.tables import threshold_activations, thresholds
 
-MANUAL = "manual"
+# Enters what it does under this name: the job that lets bounds follow the traffic.
+FOLLOWER = "follow_traffic"
+WITHDRAWN = "withdrawn"
 
 _LOCK = "gasp thresholds"
 
@@ -27,7 +29,8 @@ _versions = thresholds.c
 class Proposal:
     """A version that is not stored yet, for one app (None: every app without its own); both bounds are scores.
 
-    ``learned_from`` is manual or calibrated. ``curve`` gives P(unsupported | score), None if nobody fitted one.
+    ``learned_from`` is traffic, manual or calibrated. ``curve`` gives P(unsupported | score), None if nobody fitted
+    one.
     """
 
     app: str | None
@@ -66,7 +69,8 @@ class Version:
 class Activation:
     """A version came into force, or went without a successor of its app (``reason`` is withdrawn).
 
-    The other reasons are seeded, calibrated, manual and rollback. ``activated_by`` names a person or a part of ours.
+    The other reasons are seeded, traffic, calibrated, manual and rollback. ``activated_by`` names a person or a part of
+    ours.
     """
 
     activated_at: datetime
@@ -126,17 +130,32 @@ def add_version(connection: Connection, proposal: Proposal) -> Version:
 def put_in_force(connection: Connection, threshold_id: int, by: str, reason: str) -> Version | None:
     """Put a version in force in place of its app's present one; None if there is no such version.
 
-    Nothing is entered if it is in force already.
+    Nothing is entered if it is in force already. What a person set for all apps holds for those too whose bounds
+    followed their traffic: their own versions are withdrawn.
     """
     lock(connection)
     chosen = find_version(connection, threshold_id)
     if chosen is None or chosen.is_active:
         return chosen
     retire(connection, chosen.app, chosen.scorer_id)
+    if chosen.app is None and chosen.learned_from == MANUAL:
+        _withdraw_traffic(connection, chosen.scorer_id)
     put = update(thresholds).where(_versions.id == threshold_id).values(is_active=True, activated_at=func.now())
     activated = version_of(connection.execute(put.returning(thresholds)).one())
     enter_activation(connection, threshold_id, by, reason)
     return activated
+
+
+def put_in_place_of(
+    connection: Connection, in_force_id: int, proposal: Proposal, by: str, reason: str
+) -> Version | None:
+    """Store the proposal and put it in force; None, with nothing written, unless ``in_force_id`` still holds there."""
+    lock(connection)
+    present = version_in_force(connection, proposal.app, proposal.scorer_id)
+    if present is None or present.id != in_force_id:
+        return None
+    added = add_version(connection, proposal)
+    return put_in_force(connection, added.id, by, reason)
 
 
 def retire(connection: Connection, app: str | None, scorer_id: int) -> None:
@@ -147,6 +166,13 @@ def retire(connection: Connection, app: str | None, scorer_id: int) -> None:
 def enter_activation(connection: Connection, threshold_id: int, by: str, reason: str) -> None:
     """Enter that a version came into force, or went (``reason`` is withdrawn), now and by whom."""
     connection.execute(insert(threshold_activations).values(threshold_id=threshold_id, activated_by=by, reason=reason))
+
+
+def _withdraw_traffic(connection: Connection, scorer_id: int) -> None:
+    followed = (_versions.scorer_id == scorer_id, _versions.app.is_not(None), _versions.learned_from == TRAFFIC)
+    gone = update(thresholds).where(*followed, _versions.is_active).values(is_active=False).returning(_versions.id)
+    for threshold_id in connection.scalars(gone).all():
+        enter_activation(connection, threshold_id, FOLLOWER, WITHDRAWN)
 
 
 def whose(app: str | None, scorer_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

@@ -9,11 +9,12 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Text, any_, exist
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from worker.rules.verdict import Threshold
+from worker.rules.verdict import MANUAL, TRAFFIC, Threshold
 from worker.store.repository import Repository, reads, writes
 from worker.store.tables import threshold_activations, thresholds
 from worker.store.threshold_versions import (
-    MANUAL,
+    FOLLOWER,
+    WITHDRAWN,
     Activation,
     Proposal,
     Rollback,
@@ -23,6 +24,7 @@ from worker.store.threshold_versions import (
     enter_activation,
     lock,
     put_in_force,
+    put_in_place_of,
     retire,
     version_in_force,
     version_of,
@@ -110,6 +112,14 @@ class Thresholds(Repository):
         return put_in_force(connection, added.id, by, MANUAL) or added
 
     @writes
+    def follow_traffic(self, connection: Connection, proposal: Proposal, in_force_id: int) -> Version | None:
+        """Store bounds from the app's traffic and put them in force; None if others came into force meanwhile.
+
+        ``in_force_id`` is the version that the app was judged by when its traffic was read.
+        """
+        return put_in_place_of(connection, in_force_id, proposal, FOLLOWER, TRAFFIC)
+
+    @writes
     def activate(self, connection: Connection, threshold_id: int, by: str) -> Version | None:
         """Put a version in force by hand; None if there is no such version. Running workers judge by it at once."""
         return put_in_force(connection, threshold_id, by, MANUAL)
@@ -132,7 +142,7 @@ class Thresholds(Repository):
         if app is None:
             return None
         retire(connection, app, scorer_id)
-        enter_activation(connection, present.id, by, "withdrawn")
+        enter_activation(connection, present.id, by, WITHDRAWN)
         return Rollback(present, None)
 
 
@@ -140,7 +150,7 @@ def _in_force_before(own: Sequence[Activation], present: Version) -> Version | N
     """The version that the present one replaced; each rollback has taken one activation back."""
     stood: list[Version] = []
     for found in own:
-        if found.reason == "withdrawn":
+        if found.reason == WITHDRAWN:
             stood.clear()
             continue
         if found.reason == "rollback":

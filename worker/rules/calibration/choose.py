@@ -54,8 +54,8 @@ def _last(holds: Booleans) -> int | None:
     return int(places[-1]) if len(places) else None
 
 
-def attribution_bound(population: Population, share: float, flag_below: float) -> float:
-    """Below this lies that share of the answers' lowest scores; never less than ``flag_below``."""
-    if not len(population.lowest):
+def attribution_bound(lowest: Floats, share: float, flag_below: float) -> float:
+    """Below this lies that share of the answers' ``lowest`` scores; never less than ``flag_below``."""
+    if not len(lowest):
         return flag_below
-    return max(flag_below, float(np.quantile(population.lowest, share)))
+    return max(flag_below, float(np.quantile(lowest, share)))

@@ -125,7 +125,7 @@ def _decide(evidence: _Evidence, numbers: Numbers) -> Recalibration:
         CalibrationOutcome.NEW,
         "reached" if flag_below == wanted else "step_limited",
         flag_below,
-        attribution_bound(evidence.population, evidence.policy.attribution_share, flag_below),
+        attribution_bound(evidence.population.lowest, evidence.policy.attribution_share, flag_below),
         fitted.curve,
         numbers | _achievement(flag_below, evidence, fitted.curve),
     )
@@ -158,7 +158,7 @@ def _held_out(evidence: _Evidence, fitted: Fit) -> tuple[float, float]:
 
 def _same_flags(kept: Recalibration, evidence: _Evidence) -> Recalibration:
     """A new version only if another share of the answers than allowed is attributed, or for the probabilities."""
-    bound = attribution_bound(evidence.population, evidence.policy.attribution_share, kept.flag_below)
+    bound = attribution_bound(evidence.population.lowest, evidence.policy.attribution_share, kept.flag_below)
     if between(evidence.population.lowest, bound, kept.attribute_below) >= LEAST_ATTRIBUTION_CHANGE:
         return replace(kept, outcome=CalibrationOutcome.NEW, attribute_below=bound)
     if _curve_change(kept.curve, evidence) >= LEAST_CURVE_CHANGE:

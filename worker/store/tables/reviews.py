@@ -17,6 +17,7 @@ from sqlalchemy import (
     UniqueConstraint,
     Uuid,
     func,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -33,6 +34,8 @@ review_policies = Table(
     Column("target", Double, nullable=False),
     Column("attribution_share", Double, nullable=False),
     Column("reviewers", Integer, nullable=False),
+    # Policies that workers of 0.1.0 set do not say it.
+    Column("flag_share", Double, nullable=False, server_default=text("0.15")),
     Column("updated_at", TIME, nullable=False, server_default=func.now()),
     UniqueConstraint("app", postgresql_nulls_not_distinct=True),
 )
