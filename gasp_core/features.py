@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from gasp_core.divergence import LN_2
 from gasp_core.grounding import Chunk, ChunkDrop, Sentence, SentenceGrounding, SentenceSkip
 from gasp_core.plan import Plan
-from gasp_core.text.skips import skip_for
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,17 +33,18 @@ def sentence_grounding(
     sentence: Sentence,
     tokens: Sequence[int],
     *,
+    skip: SentenceSkip | None = None,
     plan: Plan,
     chunks: Sequence[Chunk],
     log_probabilities: Tensor,
     divergences: Tensor,
     readings: Tensor,
 ) -> SentenceGrounding:
-    """Average token scores (variants, A) and readings (A, M) over one sentence, in float64.
+    """Average token scores (variants, A) and readings (A, M) over one sentence, in float64, unless it is skipped.
 
     What supports it is for others to say.
     """
-    if skip := skip_for(sentence, tokens, len(plan.answer_ids)):
+    if skip:
         return SentenceGrounding(index=index, sentence=sentence, n_tokens=len(tokens), skip_reason=skip)
     means = log_probabilities[:, tokens].double().mean(-1)  # (variants,)
     spread = divergences[:, tokens].double().mean(-1)  # (variants,)

@@ -32,6 +32,7 @@ class UnitKind(StrEnum):
     TABLE_RULE = "table_rule"
     HEADING = "heading"
     CODE = "code"
+    THOUGHT = "thought"
 
 
 class SentenceSkip(StrEnum):
@@ -40,6 +41,8 @@ class SentenceSkip(StrEnum):
     HEADING = "heading"
     CODE = "code"
     TABLE_RULE = "table_rule"
+    THOUGHT = "thought"
+    NO_CLAIM = "no_claim"
     TOO_SHORT = "too_short"
     PAST_WINDOW = "past_window"
     NO_PASSAGES = "no_passages"

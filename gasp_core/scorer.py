@@ -36,7 +36,7 @@ from gasp_core.support_search import SupportSearch, with_rest_together
 from gasp_core.template import PLAIN, PromptTemplate
 from gasp_core.text.chunks import context_chunks
 from gasp_core.text.sentences import split_answer
-from gasp_core.text.skips import answer_skip, of_its_sentences, skip_for
+from gasp_core.text.skips import answer_skip, sentence_skips, skips_of
 from gasp_core.tokens import AnswerTokens, WindowScores, answer_tokens, no_tokens
 
 # Raised whenever segmentation, passes or aggregation change what a score means.
@@ -54,6 +54,7 @@ class _Work:
     chunks: tuple[Chunk, ...]
     plans: tuple[Plan, ...]
     members: list[list[int]]
+    skips: list[SentenceSkip | None]
 
 
 class GroundingScorer:
@@ -157,13 +158,10 @@ class GroundingScorer:
             return self._skipped(exchange, sentences, chunks, method, AnswerSkip.QUESTION_TOO_LONG)
         # The answer is laid out alike in every window.
         members = assign_tokens(exchange.answer, sentences, plans[0].answer_spans)
-        skips = [
-            skip_for(sentence, tokens, len(plans[0].answer_ids))
-            for sentence, tokens in zip(sentences, members, strict=True)
-        ]
+        skips = sentence_skips(exchange.answer, sentences, members, len(plans[0].answer_ids))
         if all(skips):
             return _listed(sentences, members, skips, chunks, method, plans[0].truncation, AnswerSkip.NOTHING_TO_SCORE)
-        return _Work(exchange, sentences, chunks, plans, members)
+        return _Work(exchange, sentences, chunks, plans, members, skips)
 
     def _plans(self, exchange: Exchange, chunks: tuple[Chunk, ...], removals: Removals) -> tuple[Plan, ...]:
         return plan_exchange(
@@ -248,7 +246,8 @@ class GroundingScorer:
         encoding = self._model.encode(exchange.answer)
         members = assign_tokens(exchange.answer, sentences, encoding.spans)
         unread = Truncation(0, 0, len(encoding.ids), len(encoding.ids))
-        return _listed(sentences, members, [of_its_sentences(skip)] * len(sentences), chunks, method, unread, skip)
+        skips = skips_of(skip, exchange.answer, sentences)
+        return _listed(sentences, members, skips, chunks, method, unread, skip)
 
 
 def _listed(
@@ -280,13 +279,14 @@ def _window(item: _Work, plan: Plan, scores: WindowScores) -> list[SentenceGroun
             index,
             sentence,
             tokens,
+            skip=skip,
             plan=plan,
             chunks=item.chunks,
             log_probabilities=scores.log_probabilities,
             divergences=scores.divergences,
             readings=scores.readings,
         )
-        for index, (sentence, tokens) in enumerate(zip(item.sentences, item.members, strict=True))
+        for index, (sentence, tokens, skip) in enumerate(zip(item.sentences, item.members, item.skips, strict=True))
     ]
 
 

@@ -24,7 +24,7 @@ from gasp_core.plan import Limits, Plan, plan_exchange
 from gasp_core.template import PLAIN, PromptTemplate
 from gasp_core.text.chunks import context_chunks
 from gasp_core.text.sentences import split_answer
-from gasp_core.text.skips import answer_skip, of_its_sentences, skip_for
+from gasp_core.text.skips import answer_skip, sentence_skips, skips_of
 
 # A trajectory with the gap of its window, in nats a token; None where a number is not finite.
 _Found = tuple[float, Trajectory] | None
@@ -49,16 +49,13 @@ def read_trajectories(
     sentences = split_answer(exchange.answer)
     chunks = context_chunks(exchange.passages, max_chunks)
     if skip := answer_skip(exchange, sentences, chunks):
-        return _unread(sentences, skip)
+        return _unread(exchange.answer, sentences, skip)
     plans = plan_exchange(exchange, chunks, model=model, template=template, limits=limits, removals=growing)
     if not plans:
-        return _unread(sentences, AnswerSkip.QUESTION_TOO_LONG)
+        return _unread(exchange.answer, sentences, AnswerSkip.QUESTION_TOO_LONG)
     # The answer is laid out alike in every window.
     members = assign_tokens(exchange.answer, sentences, plans[0].answer_spans)
-    skips = [
-        skip_for(sentence, tokens, len(plans[0].answer_ids))
-        for sentence, tokens in zip(sentences, members, strict=True)
-    ]
+    skips = sentence_skips(exchange.answer, sentences, members, len(plans[0].answer_ids))
     read = [tokens for tokens, skip in zip(members, skips, strict=True) if skip is None]
     found = iter(
         in_memory(
@@ -112,8 +109,8 @@ def _found(gap: float, path: Tensor) -> _Found:
     return gap, Trajectory(float(norm), products.numpy())
 
 
-def _unread(sentences: Sequence[Sentence], skip: AnswerSkip) -> AnswerTrajectories:
-    return _answer_trajectories(sentences, [(of_its_sentences(skip), None)] * len(sentences))
+def _unread(answer: str, sentences: Sequence[Sentence], skip: AnswerSkip) -> AnswerTrajectories:
+    return _answer_trajectories(sentences, [(reason, None) for reason in skips_of(skip, answer, sentences)])
 
 
 def _answer_trajectories(

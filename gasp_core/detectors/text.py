@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gasp_core.detectors.detector import AnswerEvidence, Detector, FeatureVector, Need, Read
 from gasp_core.grounding import Exchange, Sentence, SentenceSkip
+from gasp_core.text import skips
 from gasp_core.text.lexical import novelties
-from gasp_core.text.refusals import is_refusal
-from gasp_core.text.skips import SKIPPED_KINDS
 from gasp_core.text.words import stems
 
 MIN_WORDS = 2
@@ -48,17 +47,17 @@ def _known_words(exchange: Exchange, texts: Sequence[str]) -> list[float]:
 def _skips(sentences: Sequence[Sentence], exchange: Exchange, texts: Sequence[str]) -> list[SentenceSkip | None]:
     if not any(passage.text.strip() for passage in exchange.passages):
         return [SentenceSkip.NO_PASSAGES] * len(texts)
-    if all(is_refusal(text) for text in texts):
-        return [SentenceSkip.REFUSAL] * len(texts)
-    return [
-        SKIPPED_KINDS.get(sentence.kind) or (SentenceSkip.TOO_SHORT if _is_short(text) else None)
-        for sentence, text in zip(sentences, texts, strict=True)
-    ]
+    found = skips.text_skips(exchange.answer, sentences)
+    if skips.is_refused(found):
+        return found
+    sizes = [_words(text) if skip is None else 0 for text, skip in zip(texts, found, strict=True)]
+    least = skips.least_size(sizes, MIN_WORDS)
+    return [skip or (SentenceSkip.TOO_SHORT if size < least else None) for skip, size in zip(found, sizes, strict=True)]
 
 
-def _is_short(text: str) -> bool:
-    """Whether there is one word only, by blanks and by what its script has instead."""
-    return len(text.split()) < MIN_WORDS and len(stems(text)) < MIN_WORDS
+def _words(text: str) -> int:
+    """How many words there are, by blanks or by what its script has instead."""
+    return max(len(text.split()), len(stems(text)))
 
 
 LENGTH = Detector("length", Need.TEXT, by_text(_length))

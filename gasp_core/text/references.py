@@ -27,6 +27,11 @@ _NUMBERS = rf"{_NUMBER}(?:\s?(?:,|;|&|and|und|et|y|e|en|और|と|和|、|-|–
 _UNSPACED_NUMBERS = r"\d{1,3}(?:\s?[,、，和とー-]\s?\d{1,3}){0,9}(?![\d.%])"
 _ARTICLE = r"\b(?:(?:the|this|these|der|die|den|dem|das|le|la|les|el|los|las|il|i|gli|o|os|a|as|de|het)\s)?"
 _GIVEN = r"(?:(?:given|provided|supplied|retrieved|above|following|angegebenen|bereitgestellten|vorliegenden)\s)?"
+# In languages that say it behind the noun.
+_GIVEN_BEHIND = (
+    r"(?:\s(?:fournie?s?|donnée?s?|proporcionad[oa]s?|facilitad[oa]s?|dad[oa]s?|fornit[aeio]|fornecid[oa]s?|provided"
+    r"|given|supplied|above)\b)?"
+)
 _BY = (
     r"(?:(?:solely |only )?based (?:solely |only )?(?:up)?on|according to|as (?:mentioned|stated|described|noted) in"
     r"|laut|gemäß|nach|selon|d['’]après|según|de acuerdo con|secondo|segundo|de acordo com|volgens)"
@@ -46,7 +51,7 @@ _BRACKETS = (
 )
 _NAMED = (
     rf"(?:\b{_BY}\s)?{_ARTICLE}{_GIVEN}\b{_HANDED}\s?{_NUMBERS}(?:,|\b)",
-    rf"\b{_BY}\s{_ARTICLE}{_GIVEN}{_HANDED}\b,?",
+    rf"\b{_BY}\s{_ARTICLE}{_GIVEN}{_HANDED}\b{_GIVEN_BEHIND},?",
     rf"(?:根据|依据)?{_HANDED_UNSPACED}\s?{_UNSPACED_NUMBERS}(?:によると|によれば|では|中)?",
     rf"{_HANDED_HINDI}\s?{_NUMBERS}(?:\sके अनुसार)?",
 )

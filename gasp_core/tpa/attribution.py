@@ -15,7 +15,7 @@ from gasp_core.plan import Limits, Plan, plan_exchange
 from gasp_core.template import PLAIN, PromptTemplate
 from gasp_core.text.chunks import context_chunks
 from gasp_core.text.sentences import split_answer
-from gasp_core.text.skips import answer_skip, of_its_sentences, skip_for
+from gasp_core.text.skips import answer_skip, sentence_skips, skips_of
 from gasp_core.tpa.reading import BLOCK_TOKENS, token_sources
 from gasp_core.tpa.shares import PromptLayout
 from gasp_core.tpa.sources import AnswerSources, Source
@@ -54,8 +54,10 @@ def attribute_answer(
     members = assign_tokens(exchange.answer, sentences, plans[0].answer_spans)
     values = _best(windows, members)
     skips = [
-        skip_for(sentence, tokens, len(plans[0].answer_ids)) or _skip_for_values(values[list(tokens)])
-        for sentence, tokens in zip(sentences, members, strict=True)
+        skip or _skip_for_values(values[list(tokens)])
+        for skip, tokens in zip(
+            sentence_skips(exchange.answer, sentences, members, len(plans[0].answer_ids)), members, strict=True
+        )
     ]
     return _answer_sources(exchange, sentences, members, skips, plans[0].answer_spans, values)
 
@@ -91,7 +93,7 @@ def _unread(model: LanguageModel, exchange: Exchange, sentences: Sequence[Senten
     spans = model.encode(exchange.answer).spans
     members = assign_tokens(exchange.answer, sentences, spans)
     values = np.full((len(spans), len(Source)), np.nan)
-    return _answer_sources(exchange, sentences, members, [of_its_sentences(skip)] * len(sentences), spans, values)
+    return _answer_sources(exchange, sentences, members, skips_of(skip, exchange.answer, sentences), spans, values)
 
 
 def _answer_sources(

@@ -8,7 +8,6 @@ import torch
 from gasp_core.features import assign_tokens, sentence_grounding
 from gasp_core.grounding import Chunk, Sentence, SentenceSkip, Truncation, UnitKind
 from gasp_core.plan import Plan
-from gasp_core.text.skips import skip_for
 
 PROSE = UnitKind.PROSE
 
@@ -41,26 +40,6 @@ def test_a_token_of_blanks_belongs_to_where_it_starts() -> None:
         [0, 1],
         [2],
     ]
-
-
-@pytest.mark.parametrize(
-    ("kind", "tokens", "expected"),
-    [
-        (UnitKind.CODE, [0, 1, 2, 3], SentenceSkip.CODE),
-        (UnitKind.HEADING, [0, 1, 2, 3], SentenceSkip.HEADING),
-        (UnitKind.TABLE_RULE, [0, 1, 2, 3], SentenceSkip.TABLE_RULE),
-        (UnitKind.PROSE, [0, 1], SentenceSkip.TOO_SHORT),
-        (UnitKind.PROSE, [], SentenceSkip.TOO_SHORT),
-        (UnitKind.PROSE, [3, 4, 5], SentenceSkip.PAST_WINDOW),
-        (UnitKind.PROSE, [7, 8, 9], SentenceSkip.PAST_WINDOW),
-        (UnitKind.LIST_ITEM, [0, 1, 2], None),
-        (UnitKind.TABLE_ROW, [2, 3, 4], None),
-    ],
-)
-def test_a_sentence_without_a_score_has_its_reason(
-    kind: UnitKind, tokens: list[int], expected: SentenceSkip | None
-) -> None:
-    assert skip_for(Sentence(0, 9, kind), tokens, 5) == expected
 
 
 def test_features_of_a_worked_case() -> None:

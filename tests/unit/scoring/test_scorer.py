@@ -167,7 +167,8 @@ def test_every_unit_of_an_answer_is_listed_once_and_the_units_tile_it(tiny_model
         (Exchange("q", (), "The museum opens at nine."), AnswerSkip.NO_PASSAGES),
         (Exchange("q", (Passage("a", "  "), Passage("b", "")), "The museum opens at nine."), AnswerSkip.NO_PASSAGES),
         (Exchange("q", MUSEUM.passages, "I don't know."), AnswerSkip.REFUSAL),
-        (Exchange("q", MUSEUM.passages, "A"), AnswerSkip.NOTHING_TO_SCORE),
+        (Exchange("q", MUSEUM.passages, "👍"), AnswerSkip.NOTHING_TO_SCORE),
+        (Exchange("q", MUSEUM.passages, "Here are the hours:"), AnswerSkip.NOTHING_TO_SCORE),
         (Exchange("why " * 400, MUSEUM.passages, "The museum opens at nine."), AnswerSkip.QUESTION_TOO_LONG),
     ],
 )
