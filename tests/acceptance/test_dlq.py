@@ -1,4 +1,4 @@
-"""One message in a hundred cannot be used: it is found, what can be repaired is repaired, and it is replayed."""
+"""A few messages among many cannot be used: each is found, what can be repaired is repaired, and it is replayed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from schemas.reject_reason import RejectReason
 from schemas.replay import Replay
+from tests.bars import bar
 from tests.brokers import Broker
 from tests.exchanges import exchange, write_exchanges
 from tests.waiting import wait_until
@@ -16,7 +17,7 @@ from tests.workers import Deployment
 from worker.broker.scan import TopicScan
 from worker.rules.records import Record
 
-GOOD = 200
+GOOD = bar(200, 50)
 LARGE_ID = "museum-of-large-things"
 LARGE = json.dumps({**exchange(1), "interaction_id": LARGE_ID, "metadata": {"plan": "x" * 20_000}})
 POISON = ("not json", "[1, 2]")

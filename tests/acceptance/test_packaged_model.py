@@ -18,6 +18,7 @@ from gasp_core.fingerprint import fingerprint
 from gasp_core.grounding import Exchange, Passage
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.packaged import PACKAGED_MODEL, resolve_model
+from gasp_core.passes.choice import Passes, choose_passes
 from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
 from gasp_core.tokenizer import load_tokenizer
@@ -35,8 +36,13 @@ def packaged() -> LanguageModel:
 
 
 @pytest.fixture(scope="module")
-def scorer(packaged: LanguageModel) -> GroundingScorer:
-    return GroundingScorer(packaged)
+def passes(packaged: LanguageModel) -> Passes:
+    return choose_passes(packaged).passes
+
+
+@pytest.fixture(scope="module")
+def scorer(packaged: LanguageModel, passes: Passes) -> GroundingScorer:
+    return GroundingScorer(packaged, passes=passes)
 
 
 def gap(scorer: GroundingScorer, *passages: str) -> float:
@@ -127,8 +133,8 @@ def test_a_setting_that_decides_scores_is_another_model(
     assert revision(rewritten(lambda settings: settings | {name: value})) != packaged.revision
 
 
-def test_limits_are_no_matter_to_the_coefficients_and_another_identity(packaged: LanguageModel) -> None:
-    usual, tight = (GroundingScorer(packaged, limits=limits) for limits in (Limits(), Limits(16, 256)))
+def test_limits_are_no_matter_to_the_coefficients_and_another_identity(packaged: LanguageModel, passes: Passes) -> None:
+    usual, tight = (GroundingScorer(packaged, passes=passes, limits=limits) for limits in (Limits(), Limits(16, 256)))
     assert usual.identity != tight.identity
     FUSED.require_admission(tight.identity)
     assert usual.score([EXCHANGE])[0].sentences[0].gap != pytest.approx(

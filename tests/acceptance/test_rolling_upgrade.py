@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from migrations.revisions import head_revision
+from tests.bars import bar
 from tests.brokers import Broker
 from tests.previous_release import previous_worker, run_previous, unpack_previous_release
 from tests.waiting import wait_until
 from tests.workers import Deployment
 
 PARTITIONS = 4
-PORTION = 40
+PORTION = bar(40, 20)
 # A process of the release before imports torch anew, on a machine that may have much else to do.
 START_DEADLINE_S = 240.0
 OLD_ROLES = "consume,attribute,jobs"

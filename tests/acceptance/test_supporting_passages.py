@@ -179,11 +179,15 @@ def test_a_sentence_that_nothing_supports_is_not_said_to_have_support(scorer: Gr
     assert len(one.supporting_chunks) <= 1
 
 
-def test_passages_are_looked_for_within_the_window_that_supports_a_sentence(packaged: LanguageModel) -> None:
+def test_passages_are_looked_for_within_the_window_that_supports_a_sentence(
+    packaged: LanguageModel, passes: Counted
+) -> None:
     filler = "The river rose slowly that year and the ferries stayed in the harbour until spring. " * 8
     question, passages, answer, expected = CASES["three"]
     exchanged = exchange(question, (filler, *passages), answer)
-    grounding = GroundingScorer(replace(packaged, window=192)).score([exchanged], Method.LEAVE_ONE_OUT)[0]
+    grounding = GroundingScorer(replace(packaged, window=192), passes=passes).score([exchanged], Method.LEAVE_ONE_OUT)[
+        0
+    ]
     (one,) = grounding.sentences
     assert grounding.n_windows > 1
     assert one.window > 0

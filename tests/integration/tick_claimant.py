@@ -7,12 +7,14 @@ import sys
 from datetime import UTC, datetime, time, timedelta
 from functools import partial
 
+from tests.bars import bar
 from worker.jobs.due_times import Schedule, ScheduledJob, daily, every
 from worker.jobs.schedule import Runner
 from worker.store.store import open_store
 
-PERIOD_S = 600
-TICKS = 250
+# So many ticks last from Saturday morning until late on Sunday.
+PERIOD_S = bar(600, 2400)
+TICKS = bar(250, 62)
 # From Saturday morning on; the clocks change on Sunday: in the United States, in Europe, and back.
 BEGINNINGS = tuple(datetime(2026, *day, 6, tzinfo=UTC) for day in ((3, 7), (3, 28), (10, 24), (10, 31)))
 
