@@ -16,6 +16,7 @@ import structlog
 import torch
 
 from gasp_core.detectors.detector import Bounds, Detector
+from gasp_core.detectors.registry import AUTO, best_for
 from gasp_core.errors import ModelError, ModelNotFound
 from gasp_core.identity import ScorerIdentity
 from gasp_core.loading import named_faults
@@ -153,6 +154,8 @@ def _with_scorer(
     scorer = load(settings)
     newest = start.call(lambda: store.scorers.newest_method(scorer.identity.model), name="newest")
     detector = choose_detector(settings.detector, scorer.identity, newest, settings.detector_file)
+    if settings.detector == AUTO and settings.detector_file is None and detector is not best_for(scorer.identity):
+        log.warning("better_detector", detector=detector.name, better=best_for(scorer.identity).name)
     if taps := detector.taps():
         scorer = scorer.reading(taps)
     identity = detector.judging(scorer.identity)

@@ -20,8 +20,8 @@ from gasp_core.identity import ScorerIdentity
 from gasp_core.text.lexical import Novelty, novelties
 
 # Raised whenever the coefficients or a term change: it is part of the identity of what a worker stores.
-VERSION = "fused-1"
-FILE = "fused.v1.json"
+VERSION = "fused-2"
+FILE = "fused.v2.json"
 # A gap beyond these says no more.
 LOWEST_GAP_NATS, HIGHEST_GAP_NATS = -1.0, 3.0
 # In the order of the terms: 1 where more of it is more grounded, -1 where it is more suspicious.

@@ -14,7 +14,7 @@ from gasp_core.detectors.attractor import (
 from gasp_core.detectors.detector import Detector
 from gasp_core.detectors.fused import FUSED, FUSED_CROSS_VALIDATED, FUSED_FREE
 from gasp_core.detectors.leave_one_out import MAX_DROP, MAX_JSD, MEAN_DROP, STANDARDISED_SUM, TOP2_DROP, TRAINED
-from gasp_core.detectors.readout.detector import readout_from
+from gasp_core.detectors.readout.detector import READOUT, readout_from
 from gasp_core.detectors.readout.readout import READOUT_SUFFIX
 from gasp_core.detectors.text import LENGTH, LEXICAL
 from gasp_core.detectors.tpa import TPA
@@ -30,7 +30,7 @@ DETECTORS = {
     for detector in (
         *(GAP, JSD, TWO_PASS, PERPLEXITY, LENGTH, LEXICAL),
         *(MAX_DROP, MEAN_DROP, TOP2_DROP, MAX_JSD, STANDARDISED_SUM, TRAINED),
-        *(FUSED, FUSED_CROSS_VALIDATED, FUSED_FREE),
+        *(FUSED, FUSED_CROSS_VALIDATED, FUSED_FREE, READOUT),
         *(ATTRACTOR_MOVEMENT, ATTRACTOR_CONVERGENCE, ATTRACTOR_DIMENSION, ATTRACTOR, TPA),
     )
 }
@@ -62,8 +62,8 @@ def detectors_named(names: Sequence[str]) -> list[Detector]:
 
 
 def best_for(scorer: ScorerIdentity) -> Detector:
-    """What the name auto stands for: fused if its coefficients are for this scorer, else the gap."""
-    return FUSED if FUSED.admits(scorer) else GAP
+    """What the name auto stands for: the first of readout and fused that was learned from this scorer, else the gap."""
+    return next((detector for detector in (READOUT, FUSED) if detector.admits(scorer)), GAP)
 
 
 def judging_in(method: str) -> Detector:

@@ -31,7 +31,7 @@ from gasp_core.tokens import AnswerTokens
 from gasp_core.tpa.sources import AnswerSources
 
 # Raised when the files change their form: older ones are then not found.
-FORM = 3
+FORM = 4
 
 _GROUNDING = TypeAdapter(AnswerGrounding)
 _SKIPS = TypeAdapter(tuple[SentenceSkip | None, ...])

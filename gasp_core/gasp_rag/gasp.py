@@ -36,7 +36,7 @@ class GASP:
     """Finds the sentences of an answer that do not lean on their context. Not for use by several threads at once.
 
     ``detector`` names what makes the sensitivity of a sentence, its score: any detector that does not have to learn
-    first, or ``auto`` for the best that the model admits, which is ``fused`` for the packaged model and ``gap`` for
+    first, or ``auto`` for the best that the model admits, which is ``readout`` for the packaged model and ``gap`` for
     others. ``k_chunks`` (5) is into how many chunks a context given as one text is grouped. A sentence whose
     sensitivity is below ``threshold`` is flagged; None flags nothing, and not to name it takes the first bound of the
     detector, if it has one. ``economical`` reads the answer with the whole context and with none, which is quicker and

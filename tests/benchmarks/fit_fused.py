@@ -1,4 +1,4 @@
-"""Fits the coefficients of the fused detector that come with the package. Writes gasp_core/detectors/fused.v1.json.
+"""Fits the coefficients of the fused detector that come with the package. Writes gasp_core/detectors/fused.v2.json.
 
     python -m tests.benchmarks.fit_fused LABELLED.jsonl [--dtype float32] [--also-for bfloat16]
 

@@ -12,6 +12,7 @@ from gasp_core.detectors.detector import Bounds, Detector
 from gasp_core.detectors.fused import FUSED
 from gasp_core.detectors.fused_model import shipped_fused
 from gasp_core.detectors.leave_one_out import MAX_DROP
+from gasp_core.detectors.readout.detector import READOUT, shipped_readout
 from gasp_core.detectors.registry import AUTO, DETECTORS, best_for, detector_named
 from gasp_core.detectors.two_pass import GAP, JSD
 from gasp_core.errors import DetectorError
@@ -32,7 +33,8 @@ STORED = {name: detector for name, detector in DETECTORS.items() if detector.ver
     [
         ("gap", "gasp-3", "Other-7B@01234567 bfloat16 plain-1 gasp-3"),
         ("jsd", "gasp-3 jsd", "Other-7B@01234567 bfloat16 plain-1 gasp-3 jsd"),
-        ("fused", "gasp-3 fused-1", "Other-7B@01234567 bfloat16 plain-1 gasp-3 fused-1"),
+        ("fused", "gasp-3 fused-2", "Other-7B@01234567 bfloat16 plain-1 gasp-3 fused-2"),
+        ("readout", "gasp-3 readout-1", "Other-7B@01234567 bfloat16 plain-1 gasp-3 readout-1"),
     ],
 )
 def test_the_identity_that_scores_are_stored_under_is_that_of_this_release(name: str, method: str, label: str) -> None:
@@ -41,13 +43,15 @@ def test_the_identity_that_scores_are_stored_under_is_that_of_this_release(name:
     assert identity.label == label
 
 
-def test_the_scorers_that_fused_reads_are_those_that_it_was_fitted_to() -> None:
-    assert [one.label for one in shipped_fused().scorers] == [
+def test_the_scorers_that_fused_and_readout_read_are_those_that_they_were_learned_from() -> None:
+    known = {
         "SmolLM2-135M-Instruct@e7a89421 bfloat16 plain-1 gasp-3",
         "SmolLM2-135M-Instruct@e7a89421 bfloat16 plain-1 gasp-3-masked",
         "SmolLM2-135M-Instruct@e7a89421 float32 plain-1 gasp-3",
         "SmolLM2-135M-Instruct@e7a89421 float32 plain-1 gasp-3-masked",
-    ]
+    }
+    assert {one.label for one in shipped_fused().scorers} == known
+    assert {one.label for one in shipped_readout().scorers} == known
 
 
 def test_the_bounds_to_begin_with_are_those_of_the_documentation() -> None:
@@ -55,6 +59,7 @@ def test_the_bounds_to_begin_with_are_those_of_the_documentation() -> None:
         "gap": Bounds(0.15, 0.15),
         "jsd": Bounds(0.06, 0.06),
         "fused": Bounds(2.0, 2.0),
+        "readout": shipped_readout().bounds,
     }
 
 
@@ -85,7 +90,9 @@ def test_looking_detectors_up_reads_no_file_and_imports_neither_numpy_nor_torch(
         "import sys\n"
         "from gasp_core.detectors.registry import DETECTORS\n"
         "from gasp_core.detectors.fused_model import shipped_fused\n"
-        "print(shipped_fused.cache_info().currsize, sorted({'torch', 'numpy', 'sklearn'} & set(sys.modules)))"
+        "from gasp_core.detectors.readout.detector import shipped_readout as readout\n"
+        "read = shipped_fused.cache_info().currsize + readout.cache_info().currsize\n"
+        "print(read, sorted({'torch', 'numpy', 'sklearn'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("0 []\n", "")
@@ -94,8 +101,8 @@ def test_looking_detectors_up_reads_no_file_and_imports_neither_numpy_nor_torch(
 # What a worker judges by
 
 
-def test_the_best_detector_is_fused_where_the_coefficients_are_for_the_scorer_and_the_gap_elsewhere() -> None:
-    assert best_for(KNOWN) is choose_detector("auto", KNOWN) is FUSED
+def test_the_best_detector_is_readout_where_it_was_learned_from_the_scorer_and_the_gap_elsewhere() -> None:
+    assert best_for(KNOWN) is choose_detector("auto", KNOWN) is READOUT
     assert best_for(OTHER) is choose_detector("auto", OTHER) is GAP
 
 
@@ -103,6 +110,7 @@ def test_what_was_asked_for_is_taken() -> None:
     assert choose_detector("gap", KNOWN) is GAP
     assert choose_detector("jsd", OTHER) is JSD
     assert choose_detector("fused", KNOWN) is FUSED
+    assert choose_detector("readout", KNOWN) is READOUT
 
 
 def test_fused_is_refused_for_another_scorer_with_what_to_do() -> None:
@@ -113,7 +121,9 @@ def test_fused_is_refused_for_another_scorer_with_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("scorer", "newest", "found"),
     [
-        (KNOWN, None, FUSED),
+        (KNOWN, None, READOUT),
+        (KNOWN, "gasp-3 readout-1", READOUT),
+        # What a release brings does not stop a worker that is upgraded.
         (OTHER, None, GAP),
         # Another release, and other limits, are no other detector.
         (KNOWN, "gasp-2 fused-1", FUSED),
@@ -138,8 +148,12 @@ def test_auto_goes_on_with_the_detector_of_the_newest_verdict(
             r"would now judge by gap, .* Other-7B .* by fused: .* SmolLM2-135M.*GASP_DETECTOR=gap",
         ),
         (OTHER, "gasp-3 jsd", r"would now judge by gap, .* by jsd: set GASP_DETECTOR=jsd .*, or set GASP_DETECTOR=gap"),
-        (KNOWN, "gasp-3", r"would now judge by fused, .* by gap: set GASP_DETECTOR=gap .*, or set GASP_DETECTOR=fused"),
-        (KNOWN, "gasp-3 context-64", "would now judge by fused"),
+        (
+            KNOWN,
+            "gasp-3",
+            r"would now judge by readout, .* by gap: set GASP_DETECTOR=gap .*, or .* GASP_DETECTOR=readout",
+        ),
+        (KNOWN, "gasp-3 context-64", "would now judge by readout"),
     ],
 )
 def test_auto_never_changes_the_detector_of_a_database_in_silence(

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from gasp_core.detectors.detector import Detector
-from gasp_core.detectors.readout.detector import readout_from
+from gasp_core.detectors.fused import FUSED
+from gasp_core.detectors.readout.detector import READOUT, readout_from
 from gasp_core.detectors.registry import AUTO, best_for, detector_named, judging_in
 from gasp_core.errors import DetectorError, ModelUnsupported
 from gasp_core.identity import ScorerIdentity
 from worker.errors import SettingsError
 
 # Those that have a version to be stored under, and bounds to begin with.
-DetectorChoice: TypeAlias = Literal["auto", "gap", "jsd", "fused"]
+DetectorChoice: TypeAlias = Literal["auto", "gap", "jsd", "fused", "readout"]
 
 
 def choose_detector(
@@ -24,6 +25,7 @@ def choose_detector(
 ) -> Detector:
     """The detector of that name; auto: the best that the scorer admits. ``file`` is a readout to go by instead.
 
+    A database whose newest verdict is by fused goes on with it where readout would be the best.
     ``newest`` is the method of the newest verdict that the same model gave in this database, if there is any. Raises
     SettingsError if the scorer does not admit what was asked for, or if auto would not go on with the detector of that
     verdict: thresholds, labels and people's habits belong to it.
@@ -56,6 +58,9 @@ def _best_as_before(scorer: ScorerIdentity, newest: str | None) -> Detector:
     before = best if newest is None else judging_in(newest)
     if before is best:
         return best
+    if before is FUSED and best is READOUT and before.admits(scorer):
+        # What a release brings must not stop a worker that is upgraded; it waits to be asked for.
+        return before
     try:
         before.require_admission(scorer)
         keep = f"set GASP_DETECTOR={before.name} to go on with it"

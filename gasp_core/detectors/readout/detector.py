@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Raised whenever the file that comes with the package changes: it is part of the identity of what a worker stores.
 VERSION = "readout-1"
 FILE = "readout.v1.safetensors"
-BOUNDS = Bounds(0.0, 0.0)
+BOUNDS = Bounds(1.5, 1.5)
 
 
 def readout_from(path: Path) -> Detector:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from gasp_core.detectors.fused_model import DIRECTIONS, fused_features
 from gasp_core.errors import DetectorError
-from gasp_core.grounding import AnswerGrounding, Exchange, SentenceGrounding
+from gasp_core.grounding import AnswerGrounding, Exchange
+from gasp_core.text.agreement import agreements
 
-SURPRISAL = "surprisal"
-TERMS = (*DIRECTIONS, SURPRISAL)
+COVERAGE = "coverage"
+TERMS = (*DIRECTIONS, COVERAGE)
 
 
 def sentence_terms(
@@ -22,11 +23,9 @@ def sentence_terms(
     if unknown := set(names) - set(TERMS):
         raise DetectorError("readout", f"no term {', '.join(sorted(unknown))}; there are {', '.join(TERMS)}")
     places = [TERMS.index(name) for name in names]
-    rows = zip(grounding.sentences, fused_features(exchange, grounding), strict=True)
+    texts = [exchange.answer[one.sentence.start : one.sentence.end] for one in grounding.sentences]
+    rows = zip(fused_features(exchange, grounding), agreements(exchange, texts), strict=True)
     return [
-        None if fused is None else tuple(_all(sentence, fused)[place] for place in places) for sentence, fused in rows
+        None if fused is None else tuple((*fused, agreement.coverage)[place] for place in places)
+        for fused, agreement in rows
     ]
-
-
-def _all(sentence: SentenceGrounding, fused: tuple[float, ...]) -> tuple[float, ...]:
-    return (*fused, sentence.surprisal or 0.0)
