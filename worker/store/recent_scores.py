@@ -31,9 +31,10 @@ class RecentScores(Repository):
         return Recent(scores, lowest, rows[-1].stored_at, rows[0].stored_at)
 
 
-# By the sentences' own time as well, which finds the week in which one lies.
+# The sentences are looked up verdict by verdict, by their own time as well, which finds the week in which they lie,
+# until there are enough: OFFSET 0 keeps the planner from reading those of all apps instead.
 _NEWEST = text("""
-SELECT s.verdict_id, s.score, newest.stored_at
+SELECT newest.id AS verdict_id, theirs.score, newest.stored_at
 FROM (
     SELECT v.id, v.scored_at, i.stored_at
     FROM interactions i
@@ -43,8 +44,11 @@ FROM (
     ORDER BY i.stored_at DESC
     LIMIT :most
 ) newest
-JOIN sentences s ON s.verdict_id = newest.id AND s.scored_at = newest.scored_at
-WHERE s.score IS NOT NULL AND s.scored_at >= now() - make_interval(days => :days)
-ORDER BY newest.stored_at DESC, s.verdict_id
+CROSS JOIN LATERAL (
+    SELECT s.score FROM sentences s
+    WHERE s.verdict_id = newest.id AND s.scored_at = newest.scored_at AND s.score IS NOT NULL
+    OFFSET 0
+) theirs
+ORDER BY newest.stored_at DESC
 LIMIT :most
 """)
