@@ -46,11 +46,14 @@ class Connections(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python
 
     Opening a client raises at once what ``lasting_fault`` finds, if every bootstrap address has such a fault. A client
     that was opened goes on trying. ``last_fault`` is what ended the last connection that was not closed on purpose,
-    ``unknown_host`` the last host name among the addresses that nobody knows.
+    ``unknown_host`` the last host name among the addresses that nobody knows. The address that is tried next is one
+    that has not just failed: kafka-python throws dice, and may not come to the only one that answers in time.
     """
 
     def __init__(self, net: Loop, **settings: object) -> None:
         super().__init__(net, **settings)
+        self._addresses = tuple(self.cluster.bootstrap_brokers())
+        self.cluster.bootstrap_brokers = self._next_addresses
         self._lasting: dict[object, Exception] = {}
         self.last_fault: Exception | None = None
         self.unknown_host: AddressUnknownError | None = None
@@ -80,9 +83,14 @@ class Connections(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python
 
     def maybe_raise_auth_failure(self, node_id: object) -> None:
         """Raise the address's fault if no bootstrap address is left that is worth another try."""
-        addresses = {broker.node_id for broker in self.cluster.bootstrap_brokers()}
+        addresses = {broker.node_id for broker in self._addresses}
         if node_id in addresses <= self._lasting.keys():
             raise self._lasting[node_id]
+
+    def _next_addresses(self) -> list[Any]:
+        """The bootstrap addresses that may be tried the soonest."""
+        delays = [self.connection_delay(broker.node_id) for broker in self._addresses]
+        return [broker for broker, delay in zip(self._addresses, delays, strict=True) if delay == min(delays)]
 
     def _note(self, node_id: object, error: Exception) -> None:
         self.last_fault = error
