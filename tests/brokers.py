@@ -141,7 +141,8 @@ class Group:
 def tansu() -> Iterator[Broker]:
     """The embedded broker."""
     with embedded_broker() as bootstrap:
-        yield Broker("tansu", bootstrap, session_timeout_ms=2_000)
+        # With two seconds and more, a member that was killed holds up the next one for three.
+        yield Broker("tansu", bootstrap, session_timeout_ms=1_200)
 
 
 @pytest.fixture(scope="session")

