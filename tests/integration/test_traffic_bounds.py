@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
+from typer.testing import CliRunner
 
 from tests.integration.store_examples import (
     FLAG_BELOW,
@@ -20,6 +22,7 @@ from tests.integration.store_examples import (
     rows,
     scored,
 )
+from worker.cli import app as gasp_worker
 from worker.errors import Stopped, WorkerError
 from worker.jobs.maintenance import maintenance_jobs
 from worker.jobs.recalibration import SCHEDULE, Recalibrator
@@ -268,6 +271,30 @@ def test_a_recalibration_goes_on_from_bounds_of_the_traffic(store: Store, traffi
     assert scheduled(store) == "1 bounds"
     assert list(Recalibrator.of(store).recalibrations(threading.Event(), trigger=SCHEDULE)) == []
     assert store.thresholds.in_force(1)["shop"].name == "shop/1"
+
+
+# --- the commands ---
+
+
+def test_the_commands_on_thresholds_show_preview_and_roll_back_what_followed_the_traffic(
+    store: Store, database_url: str, traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GASP_DATABASE_URL", database_url)
+    monkeypatch.setattr("worker.runtime.logs.configure_logs", lambda _: None)
+
+    def said(*arguments: str) -> str:
+        done = CliRunner().invoke(gasp_worker, ["thresholds", *arguments])
+        assert done.exit_code == 0, done.output
+        return done.output.splitlines()[-1]
+
+    traffic.comes(100, mean=5.0)
+    (version,) = follow(store)
+    assert said("list").split()[:3] == ["*", str(version.id), "shop/1"]
+    assert "traffic, " in said("list")
+    assert "flags the lowest 15 % of 500 scores of 100 answers" in said("list")
+    assert said("history").endswith("traffic by follow_traffic")
+    assert json.loads(said("preview", str(version.id), "--json"))["newly_flagged"] == 75
+    assert "is not in force any more; the default is" in said("rollback", "--app", "shop", "--by", "ada")
 
 
 # --- the job ---
