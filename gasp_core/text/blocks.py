@@ -11,6 +11,8 @@ no score, so those names are given only to lines that plainly are.
 * A thematic break (``---``, ``***``) has the kind of a table rule.
 * Indented code needs a blank line before it, no list around it, a code character, and no line that ends like a
   sentence.
+* Elements of HTML are parted by their tags (``gasp_core.text.markup``): an item, a row, a heading, a paragraph; so is
+  what a model thought. What stands in an item or a paragraph is read as Markdown.
 * Lines of a paragraph flow together, unless the paragraph has a claim per line: no line after the first starts in
   lower case, and the breaks are not wrapping, because the lines are narrower than anyone wraps prose or because the
   first word of one of them would have fitted on the line before it.
@@ -25,6 +27,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gasp_core.grounding import UnitKind
+from gasp_core.text.markup import Region, body_end, regions
 
 _TITLE_LIMIT = 120  # characters; a longer "heading" is a paragraph
 _CODE_INDENT = 4  # columns
@@ -86,7 +89,7 @@ def parse_blocks(text: str) -> tuple[Block, ...]:
     """
     if not text:
         return ()
-    marks = _join_bare_markers(_marks(_lines(text)))
+    marks = _join_bare_markers([mark for region in regions(text) for mark in _region_marks(text, region)])
     if not marks:
         return (Block(0, len(text), 0, UnitKind.PROSE),)
     starts = [0, *(mark.start for mark in marks[1:]), len(text)]
@@ -94,6 +97,21 @@ def parse_blocks(text: str) -> tuple[Block, ...]:
         Block(start, end, mark.start if mark.body is None else mark.body, mark.kind)
         for mark, (start, end) in zip(marks, pairwise(starts), strict=True)
     )
+
+
+def _region_marks(text: str, region: Region) -> list[_Mark]:
+    if region.kind not in {None, UnitKind.LIST_ITEM}:
+        return [_Mark(region.start, region.start, region.kind or UnitKind.PROSE)]
+    marks = [_moved(mark, region) for mark in _marks(_lines(text[region.body : body_end(text, region)]))]
+    if marks and region.body > region.start:  # its opening tags
+        marks[0] = marks[0]._replace(start=region.start)
+    return marks
+
+
+def _moved(mark: _Mark, region: Region) -> _Mark:
+    body = None if mark.body is None else mark.body + region.body
+    kind = region.kind if region.kind and mark.kind is UnitKind.PROSE else mark.kind
+    return _Mark(mark.start + region.body, body, kind)
 
 
 def _lines(text: str) -> list[_Line]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 
 from gasp_core.text.claims_abroad import ABROAD, OPENINGS_ABROAD
+from gasp_core.text.markup import TAG
 from gasp_core.text.references import without_references
 from gasp_core.text.refusals import BASIS, GOES_ON, HANDED, NAMED, NOT, normalised, one_of
 
@@ -154,7 +155,7 @@ def is_no_claim(text: str) -> bool:
         return True
     if len(text) > _LONGEST:
         return False
-    told = without_references(text)
+    told = TAG.sub(" ", without_references(text))
     if _SEEN.search(told) is None:
         return True
     whole = normalised(told).lstrip("¿¡([ ")

@@ -41,14 +41,18 @@ _SEE = r"(?:see|cf\.?|from|per|as per|in|siehe|vgl\.?|aus|voir|d['’]après|vé
 # A marker marks something: "9." alone is a number.
 _SIGN = r"[-+•◦▪●‣·–—]|\*|\(?\d{1,3}[.)]|\(?[a-z]\)|(?-i:[a-z]\.)"
 _MARKER = rf"^[ \t]{{0,12}}[*_]{{0,3}}(?:(?:{_SIGN})[*_]{{0,3}}\s{{1,3}}(?=\S)(?!{_MONTH})|\d{{1,3}}[、．])"
+# Parentheses within an address are in pairs.
+_ADDRESS = r"\((?:[^()\s]|\([^()\s]{0,80}\)){1,500}\)"
 _BRACKETS = (
     r"【[^【】\n]{1,80}】",
-    r"<sup>[^<>\n]{1,40}</sup>",
-    r"\[\^?\d{1,3}(?:\s?[,;–-]\s?\^?\d{1,3}){0,19}\](?:\([^()\s]{1,500}\))?",
+    r"<sup>(?:<a\s[^<>\n]{0,200}>)?[^<>\n]{1,40}(?:</a>)?</sup>",
+    rf"\[\^?\d{{1,3}}(?:\s?[,;–-]\s?\^?\d{{1,3}}){{0,19}}\](?:{_ADDRESS})?",
     rf"\[{_HANDED}[\s_:-]?\d{{1,4}}(?:\s?[,;]\s?(?:{_HANDED}[\s_:-]?)?\d{{1,4}}){{0,9}}\]",
-    r"(?<=\])\((?:https?://|www\.|mailto:|/|#)[^()\s]{0,500}\)",
+    rf"\[{_HANDED}\s?:[^\[\]\n]{{1,60}}\]",
+    rf"(?<=\])(?=\((?:https?://|www\.|mailto:|/|#)){_ADDRESS}",
     rf"[(（]\s?(?:{_SEE}\s)?(?:{_ARTICLE}{_HANDED}\b|{_HANDED_UNSPACED}|{_HANDED_HINDI})[^()（）\n]{{0,60}}[)）]",
 )
+_CITATION = re.compile("|".join(_BRACKETS), re.IGNORECASE)
 _NAMED = (
     rf"(?:\b{_BY}\s)?{_ARTICLE}{_GIVEN}\b{_HANDED}\s?{_NUMBERS}(?:,|\b)",
     rf"\b{_BY}\s{_ARTICLE}{_GIVEN}{_HANDED}\b{_GIVEN_BEHIND},?",
@@ -71,6 +75,13 @@ def references(text: str) -> Iterator[tuple[int, int]]:
     """Yield the half-open spans ``(start, end)`` of list markers, citations and references to passages, in order."""
     if _may_have_any(text):
         for found in _REFERENCE.finditer(text):
+            yield found.span()
+
+
+def citations(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the half-open spans of the citations alone, in order: ``[1]``, ``(Passage 2)``, where a link leads to."""
+    if any(opener in text for opener in _OPENERS):
+        for found in _CITATION.finditer(text):
             yield found.span()
 
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from gasp_core.text.markup import TAG
+
 LENGTH_LIMIT = 300
 """Characters; a longer sentence says something."""
 _MARGIN = " \t\r\n*_>#-•`"
@@ -197,13 +199,13 @@ def is_refusal(text: str) -> bool:
 
 
 def normalised(text: str) -> str:
-    """The text in one form, without case, outer markup and what ends a sentence; a colon or question mark stays.
+    """The text in one form, without case, tags, outer markup and what ends a sentence; a colon or question mark stays.
 
     It is empty for a text that is longer than LENGTH_LIMIT.
     """
     if len(text) > LENGTH_LIMIT:
         return ""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    folded = unicodedata.normalize("NFKC", TAG.sub(" ", text)).casefold().replace("’", "'")
     if len(folded) > LENGTH_LIMIT:  # a ligature can stand for many letters
         return ""
     return " ".join(folded.split()).strip(_MARGIN).rstrip(" .!…。।'\"”)」")

@@ -9,6 +9,7 @@ split like other prose, where sentencex would keep it whole and so hide many cla
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -16,7 +17,9 @@ from typing import Any
 import sentencex
 
 from gasp_core.grounding import Sentence, UnitKind
+from gasp_core.text.abbreviations import leads_on
 from gasp_core.text.blocks import Block, parse_blocks
+from gasp_core.text.references import citations
 
 # sentencex takes time quadratic in its input for some quotation marks, so it sees a window at a time.
 _WINDOW = 2_000  # characters
@@ -31,25 +34,29 @@ _FLOWING = frozenset({UnitKind.PROSE, UnitKind.LIST_ITEM})
 _NOT_A_SPACE = re.compile(r"[^\S ]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BULLET = re.compile("[•◦▪●]")
+# Full stops that sentencex does not know: Khmer, Tibetan, Mongolian, Sinhala, Ol Chiki, Javanese, Balinese and others.
+# ``។ល។`` stands for "and so on" within a sentence.
+_STOP = re.compile("។(?!ល។)|[៕༎།༏༐༑᠃᠉෴᱾᱿꧉᭟᭞᭚᭛꩝꩞꩟᪨-᪫]")
 _QUOTATION = re.compile("[\"'`‘’‚‛“”„‟«»‹›「」『』〈〉《》]")
 
-_CLOSERS = re.compile(r"[*_~`\"'”’»›)\]}】』」〉》¹²³⁰⁴-⁹†‡]{1,16}(?=\s|$)")
+_CLOSERS = re.compile(r"[*_~`\"'”’»›)\]}】』」〉》¹²³⁰⁴-⁹†‡]{1,16}(?=[\s<]|$)")
+_CLOSING_TAG = re.compile(r"\s{0,8}(?:</[a-zA-Z][a-zA-Z0-9]{0,15}\s{0,3}>|<[bh]r\s{0,3}/?>)")
 # "[1]", "(Passage 2)", "(Smith et al., 2020)." hold a digit; "(2)" rather numbers what follows; "(It was 5.)" is a
 # sentence of its own.
 _CITATION = re.compile(
     r"\s*(?:\[(?=[^\[\]]{0,80}\d)[^\[\]]{1,80}\]|\((?!\d{1,2}\))(?=[^()]{0,80}\d)[^()]{1,79}[^().!?]\))[.,;]?(?=\s|$)"
 )
+_MOST_BLANKS = 3
+# What ends the sentence that a citation stands behind. The pattern's own end is that of where it looks.
+_STOPPED = re.compile(r"[.!?…。！？．।॥؟۔።။།།។៕][\"'”’)\]*_]{0,4}\s{0,3}\Z")
+_MOST_STOPS = 12  # characters
 _SPACE = re.compile(r"\s*")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 _BARE_MARKER = re.compile(r"[*_]{0,3}\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)][*_]{0,3}\s*")
 _INLINE_NUMBER = re.compile(r"(:?)\s{1,3}(\(?(\d{1,3})[.)]\s{0,3})$")
 _NEVER_FIRST = frozenset(",;:)]}，；：）、")  # characters that no sentence starts with
-# An abbreviation that leads on ends no sentence; the others end none before a number or a word in lower case.
-_ABBREVIATION = re.compile(
-    r"\b(?:(?P<leads_on>e\.g|i\.e|z\. ?B|d\. ?h|cf|vs|viz)|approx|est|max|min|avg|temp|vols?|arts?|figs?|eqs?"
-    r"|ch|chap|sect|refs?|nos|tel|ext|eds?|resp|incl|excl|ca|al|bzw|ggf|usw|inkl|evtl)\.[\"'”’)]{0,2}\s{1,3}$",
-    re.IGNORECASE,
-)
+# In Japanese a quotation goes on in its sentence: 「…。」と言った.
+_QUOTED = re.compile(r"[」』”][ \u3000]?(?:と(?![こてもきにり])|って|を|など|の(?!ち))")
 
 
 def split_answer(text: str) -> tuple[Sentence, ...]:
@@ -57,7 +64,8 @@ def split_answer(text: str) -> tuple[Sentence, ...]:
 
     Whitespace belongs to the unit before it, whitespace at the start of the text to the first unit. Prose and list
     items are cut into sentences, a list marker staying with its item's first sentence; a heading, a code block, a
-    table row or a rule is one unit. An empty text has no unit, a text of whitespace alone is one unit of prose.
+    table row, a rule or what a model thought is one unit. An empty text has no unit, a text of whitespace alone is one
+    unit of prose.
     Serves a passage as well as an answer. Never raises on any string; takes time linear in its length.
     """
     return tuple(sentence for block in parse_blocks(text) for sentence in _block_sentences(text, block))
@@ -77,17 +85,23 @@ def _sentence_starts(body: str) -> list[int]:
     starts: list[int] = []
     piece_start = 0
     number = 1  # the next one in a numbered list that runs on within its line
-    for boundary in _boundaries(_shadow(body)):
+    cited = _Cited(body)
+    for found in _boundaries(_shadow(body)):
+        boundary = found
         if boundary <= piece_start:  # within what closed the sentence before
             continue
+        if citation := cited.around(boundary):
+            if not _STOPPED.search(body, max(0, citation[0] - _MOST_STOPS), citation[0]):
+                continue
+            boundary = citation[1]
         start = _before_number(body, boundary, number)
         if start < boundary:
             number += 1
         else:
-            start = _behind_what_closes(body, boundary)
+            start = _behind_what_closes(body, boundary, cited)
         if start <= piece_start or start == len(body):
             continue
-        if body[start] in _NEVER_FIRST or _ends_in_abbreviation(body, piece_start, start):
+        if body[start] in _NEVER_FIRST or leads_on(body, piece_start, start) or _QUOTED.match(body, start - 1):
             continue
         if not _says_nothing(body, piece_start, start):
             starts.append(start)
@@ -104,12 +118,6 @@ def _says_nothing(body: str, start: int, end: int) -> bool:
     return _LETTER_OR_DIGIT.search(body, start, end) is None
 
 
-def _ends_in_abbreviation(body: str, start: int, end: int) -> bool:
-    """Whether ``body[start:end]`` ends in an abbreviation that what follows goes with."""
-    abbreviation = _ABBREVIATION.search(body, max(start, end - 32), end)
-    return abbreviation is not None and (abbreviation["leads_on"] is not None or not body[end].isupper())
-
-
 def _before_number(body: str, boundary: int, number: int) -> int:
     """Move a boundary in "The steps: 1. | Mix 2. | Bake" before its number, if that is ``number``.
 
@@ -122,21 +130,50 @@ def _before_number(body: str, boundary: int, number: int) -> int:
     return tail_start + tail.start(2)
 
 
-def _behind_what_closes(body: str, boundary: int) -> int:
-    """Move a boundary behind closing marks, citations and whitespace: they belong to the sentence before."""
+def _behind_what_closes(body: str, boundary: int, cited: _Cited) -> int:
+    """Move a boundary behind closing marks, tags, citations and whitespace: they belong to the sentence before."""
     position = boundary
-    if not body[position - 1].isspace() and (closers := _CLOSERS.match(body, position)):
-        position = closers.end()
-    while citation := _CITATION.match(body, position):
-        position = citation.end()
+    while True:
+        if not body[position - 1].isspace() and (closers := _CLOSERS.match(body, position)):
+            position = closers.end()
+        elif tag := _CLOSING_TAG.match(body, position):
+            position = tag.end()
+        elif citation := _CITATION.match(body, position):
+            position = citation.end()
+        elif (end := cited.end_at(body, position)) is not None:
+            position = end
+        else:
+            break
     space = _SPACE.match(body, position)
     return space.end() if space else position
+
+
+class _Cited:
+    """The citations of a text, found once: half-open spans in order."""
+
+    def __init__(self, body: str) -> None:
+        self._spans = list(citations(body))
+        self._starts = [start for start, _ in self._spans]
+
+    def around(self, boundary: int) -> tuple[int, int] | None:
+        """The citation that a boundary lies within."""
+        index = bisect_left(self._starts, boundary) - 1
+        return self._spans[index] if index >= 0 and boundary < self._spans[index][1] else None
+
+    def end_at(self, body: str, position: int) -> int | None:
+        """Where the citation ends that begins at a position, or up to three blanks behind it."""
+        index = bisect_left(self._starts, position)
+        if index == len(self._spans) or self._starts[index] - position > _MOST_BLANKS:
+            return None
+        start, end = self._spans[index]
+        return None if body[position:start].strip() else end
 
 
 # sentencex
 
 
 def _shadow(body: str) -> str:
+    body = _STOP.sub("。", body)
     return _BULLET.sub("·", _SURROGATE.sub("\ufffd", _NOT_A_SPACE.sub(" ", body)))
 
 
