@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from gasp_core.attractor.trajectory import AnswerTrajectories, Trajectory
-from gasp_core.grounding import AnswerGrounding, Exchange, Method, SentenceSkip
+from gasp_core.grounding import AnswerGrounding, Exchange, Method, Sentence, SentenceSkip
 from gasp_core.identity import ScorerIdentity
 from gasp_core.packaged import cache_directory
 from gasp_core.text.sentences import split_answer
@@ -207,10 +207,11 @@ def _sources(exchange: Exchange, arrays: Mapping[str, NDArray[Any]]) -> AnswerSo
 
 
 def _trajectory_arrays(found: AnswerTrajectories) -> dict[str, NDArray[Any]]:
-    """A sentence without a trajectory has one of no steps here."""
+    """A sentence without a trajectory has one of no steps here. The sentences are those that it was cut into."""
     products = [np.zeros((0, 0)) if one is None else one.products for one in found.trajectories]
     return {
         "skips": np.frombuffer(_SKIPS.dump_json(found.skips), dtype=np.uint8),
+        "sentences": _sentence_spans(found.sentences),
         "norms": np.array([np.nan if one is None else one.norm for one in found.trajectories]),
         "steps": np.array([len(one) for one in products], dtype=np.int32),
         "products": np.array([number for one in products for number in one.ravel()], dtype=np.float64),
@@ -221,14 +222,21 @@ def _trajectories(exchange: Exchange, arrays: Mapping[str, NDArray[Any]]) -> Ans
     skips = _SKIPS.validate_json(arrays["skips"].tobytes())
     steps = arrays["steps"].tolist()
     bounds = pairwise(accumulate((count**2 for count in steps), initial=0))
+    sentences = split_answer(exchange.answer)
+    if not np.array_equal(arrays["sentences"], _sentence_spans(sentences)):
+        raise ValueError("of an answer that was cut otherwise")
     return AnswerTrajectories(
-        sentences=split_answer(exchange.answer),
+        sentences=sentences,
         skips=skips,
         trajectories=tuple(
             Trajectory(norm, arrays["products"][start:end].reshape(count, count)) if skip is None else None
             for skip, norm, count, (start, end) in zip(skips, arrays["norms"].tolist(), steps, bounds, strict=True)
         ),
     )
+
+
+def _sentence_spans(sentences: Sequence[Sentence]) -> NDArray[np.int32]:
+    return np.array([(one.start, one.end) for one in sentences], dtype=np.int32).reshape(-1, 2)
 
 
 def _spans(arrays: Mapping[str, NDArray[Any]]) -> tuple[tuple[int, int], ...]:

@@ -50,8 +50,8 @@ class GASP:
     Scorer (here ``scorer``), change nothing of that.
 
     Raises ValueError if a setting is out of range, DetectorError (one, too) if there is no such detector, it has to
-    learn first or needs what ``economical`` leaves out, ModelNotFound or ModelUnsupported if the model cannot be used
-    or the detector was not fitted to it.
+    learn first, reads what a grounding does not tell or needs what ``economical`` leaves out, ModelNotFound or
+    ModelUnsupported if the model cannot be used or the detector was not fitted to it.
     """
 
     def __init__(

@@ -303,6 +303,18 @@ def test_what_was_read_once_is_kept_and_a_broken_file_is_read_anew(
     assert counting.runs > runs
 
 
+def test_what_is_kept_of_other_sentences_is_not_taken(
+    tiny_model: LanguageModel, passes: Passes, tmp_path: Path
+) -> None:
+    cache = FeatureCache(GroundingScorer(tiny_model, passes=passes).identity, tmp_path)
+    found = read_trajectories(tiny_model, passes, MUSEUM)
+    cache.store_trajectories(MUSEUM, found)
+    assert cache.load_trajectories(MUSEUM) is not None
+    first, *others = found.sentences
+    cache.store_trajectories(MUSEUM, replace(found, sentences=(replace(first, end=first.end - 1), *others)))
+    assert cache.load_trajectories(MUSEUM) is None
+
+
 def test_eval_measures_them_where_they_are_named(
     tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
