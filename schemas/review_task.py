@@ -62,7 +62,7 @@ class TaskSentence(BaseModel):
     start: int = Field(ge=0, description="First code point of the answer that belongs to it.")
     end: int = Field(ge=0, description="The one behind its last.")
     text: str = Field(description="The answer from start to end.")
-    kind: str = Field(description="prose, list_item, table_row, table_rule, heading or code.")
+    kind: str = Field(description="prose, list_item, table_row, table_rule, heading, code or thought.")
     asked: bool = Field(description="Whether a label is asked for.")
     reason: AskReason | None = Field(None, description="Why it is asked about; null if it is not.")
     probability: Probability | None = Field(
