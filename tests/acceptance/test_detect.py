@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from gasp_core.detectors.readout.detector import READOUT
 from gasp_core.packaged import PACKAGED_MODEL, cache_directory, resolve_model
 from tests.forked import Forked, run_gasp
 from tests.labelled_answers import labelled_rows, write_rows
 
 
 @pytest.mark.timeout(600)
-def test_by_default_detect_ranks_as_the_fused_detector_does(tmp_path: Path) -> None:
+def test_by_default_detect_ranks_as_the_readout_does(tmp_path: Path) -> None:
     resolve_model(PACKAGED_MODEL)
     cache = tmp_path / "cache"
     cache.mkdir()
@@ -27,11 +28,11 @@ def test_by_default_detect_ranks_as_the_fused_detector_does(tmp_path: Path) -> N
 
     gasp("detect", "--input", answers, "--output", results, cache=cache)
     records = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
-    assert {one["detector"] for one in records} == {"fused"}
-    assert all(one["flagged"] == (one["sensitivity"] < 2.0) for one in records)
+    assert {one["detector"] for one in records} == {"readout"}
+    assert all(one["flagged"] == (one["sensitivity"] < READOUT.require_bounds().flag_below) for one in records)
     assert any(one["supporting_chunk"] is not None for one in records)
     detected = json.loads(gasp("eval", results, "--json", cache=cache))
-    measured = json.loads(gasp("eval", answers, "--detector", "fused", "--json", cache=cache))["museum"]["fused"]
+    measured = json.loads(gasp("eval", answers, "--detector", "readout", "--json", cache=cache))["museum"]["readout"]
     assert (detected["n"], detected["positives"]) == (measured["n"], measured["n_unsupported"]) == (16, 8)
     assert 0.5 < measured["auc"] < 1
     assert detected["roc_auc"] == pytest.approx(measured["auc"], abs=1e-12)

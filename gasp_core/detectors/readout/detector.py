@@ -51,6 +51,9 @@ def _read(readout: Callable[[], Readout], evidence: AnswerEvidence) -> list[Feat
     """The features of each sentence: terms, then readings."""
     if evidence.two_pass is None:
         raise ValueError("two passes are needed")
+    count = len(readout().weights)
+    if any(one.skip_reason is None and len(one.readings) != count for one in evidence.two_pass.sentences):
+        raise ValueError("readings of the scorer's states are needed; it has to read by the detector's taps")
     names = [term.name for term in readout().terms]
     terms = sentence_terms(evidence.exchange, evidence.two_pass, names)
     return [

@@ -7,6 +7,7 @@ import pytest
 from gasp_core.detectors.detector import AnswerEvidence
 from gasp_core.detectors.fused_model import fused_features, shipped_fused
 from gasp_core.detectors.leave_one_out import MAX_DROP
+from gasp_core.detectors.readout.detector import READOUT
 from gasp_core.detectors.registry import DETECTORS
 from gasp_core.detectors.two_pass import GAP, TWO_PASS
 from gasp_core.errors import DetectorError
@@ -20,7 +21,8 @@ EXCHANGE = Exchange(
     (Passage("hours", "The museum opens at nine."), Passage("dogs", "Dogs must stay outside.")),
     "The museum opens at nine.\n\n# Owners\n\nThe Duke of Belmora owned 12 of them.",
 )
-STORED = {name: detector for name, detector in DETECTORS.items() if detector.version is not None}
+# The readout that comes along reads the packaged model alone; test_train_command has one of a tiny model.
+STORED = {name: one for name, one in DETECTORS.items() if one.version is not None and one is not READOUT}
 
 
 def test_a_sentence_has_a_score_whenever_it_has_a_gap(tiny_model: LanguageModel) -> None:
