@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch import Tensor
 from typer.testing import CliRunner, Result
 
 from gasp_core.cli import app
 from gasp_core.detectors.detector import AnswerEvidence, Detector, FeatureVector, Learner, Need, Training
 from gasp_core.detectors.learning import boosted_trees, standardised_sum
+from gasp_core.detectors.readout.detector import shipped_readout
 from gasp_core.detectors.registry import DETECTORS, detectors_named
 from gasp_core.errors import GaspError
 from gasp_core.evaluation.attribution import Support, agreement, embedding_match, lexical_match
@@ -177,7 +179,9 @@ def test_other_text_and_another_scorer_are_other_entries(reader: Reader, tmp_pat
 
 
 def test_every_detector_gives_a_finite_reading_or_a_reason_for_every_sentence(reader: Reader) -> None:
-    (evidence,) = gather([LONG], set(Need), reader)
+    # As many numbers as the readout that comes along takes of the packaged model's states.
+    tap = Tap(1, torch.ones(reader.model.width, len(shipped_readout().weights)))
+    (evidence,) = gather([LONG], set(Need), replace(reader, scorer=reader.scorer.reading([tap])))
     for detector in DETECTORS.values():
         if detector.name == "tpa":  # reads with a tagger that is an extra
             continue
