@@ -46,6 +46,10 @@ class Term:
     deviation: float
     coefficient: float
 
+    def log_odds(self, value: float) -> float:
+        """What the feature adds to the log-odds where it has this value."""
+        return self.coefficient * (value - self.mean) / self.deviation
+
 
 @dataclass(frozen=True, slots=True)
 class Fused:
@@ -58,10 +62,7 @@ class Fused:
 
     def log_odds(self, features: Sequence[float]) -> float:
         """The log-odds of being grounded, for features in the order of DIRECTIONS."""
-        return self.intercept + sum(
-            term.coefficient * (value - term.mean) / term.deviation
-            for term, value in zip(self.terms, features, strict=True)
-        )
+        return self.intercept + sum(term.log_odds(value) for term, value in zip(self.terms, features, strict=True))
 
     def to_json(self) -> dict[str, Any]:
         """As the file has it."""

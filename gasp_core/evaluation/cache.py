@@ -170,19 +170,12 @@ def _without_readings(grounding: AnswerGrounding) -> AnswerGrounding:
 
 def _reading_arrays(grounding: AnswerGrounding) -> dict[str, NDArray[Any]]:
     """Hundreds of numbers a sentence, which as text would be most of the file."""
-    return {
-        "readings": np.array([value for one in grounding.sentences for value in one.readings], dtype=np.float32),
-        "reading_sizes": np.array([len(one.readings) for one in grounding.sentences], dtype=np.int32),
-    }
+    return _list_arrays([one.readings for one in grounding.sentences], "readings", "reading_sizes", np.float32)
 
 
 def _with_readings(grounding: AnswerGrounding, arrays: Mapping[str, NDArray[Any]]) -> AnswerGrounding:
-    values = arrays["readings"].tolist()
-    bounds = pairwise(accumulate(arrays["reading_sizes"].tolist(), initial=0))
-    sentences = (
-        replace(one, readings=tuple(values[start:end]))
-        for one, (start, end) in zip(grounding.sentences, bounds, strict=True)
-    )
+    readings = _lists(arrays, "readings", "reading_sizes")
+    sentences = (replace(one, readings=read) for one, read in zip(grounding.sentences, readings, strict=True))
     return replace(grounding, sentences=tuple(sentences))
 
 
@@ -244,14 +237,23 @@ def _spans(arrays: Mapping[str, NDArray[Any]]) -> tuple[tuple[int, int], ...]:
 
 
 def _member_arrays(members: Sequence[Sequence[int]]) -> dict[str, NDArray[Any]]:
-    """Lists of different lengths as one array, and their lengths."""
-    return {
-        "members": np.array([token for tokens in members for token in tokens], dtype=np.int32),
-        "sizes": np.array([len(tokens) for tokens in members], dtype=np.int32),
-    }
+    return _list_arrays(members, "members", "sizes", np.int32)
 
 
 def _members(arrays: Mapping[str, NDArray[Any]]) -> tuple[tuple[int, ...], ...]:
-    members = arrays["members"].tolist()
-    bounds = accumulate(arrays["sizes"].tolist(), initial=0)
-    return tuple(tuple(members[start:end]) for start, end in pairwise(bounds))
+    return _lists(arrays, "members", "sizes")
+
+
+def _list_arrays(lists: Sequence[Sequence[float]], values: str, sizes: str, dtype: type) -> dict[str, NDArray[Any]]:
+    """Lists of different lengths as one array, and their lengths."""
+    return {
+        values: np.array([value for one in lists for value in one], dtype=dtype),
+        sizes: np.array([len(one) for one in lists], dtype=np.int32),
+    }
+
+
+def _lists(arrays: Mapping[str, NDArray[Any]], values: str, sizes: str) -> tuple[tuple[Any, ...], ...]:
+    """What ``_list_arrays`` was given."""
+    flat = arrays[values].tolist()
+    bounds = accumulate(arrays[sizes].tolist(), initial=0)
+    return tuple(tuple(flat[start:end]) for start, end in pairwise(bounds))

@@ -7,7 +7,6 @@ and what heads attend to add nothing that carries to other sets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +118,7 @@ def _projection(states: NDArray[np.float32]) -> tuple[Floats, Floats]:
     return projection, -(mean @ projection)
 
 
-def _logistic(design: Floats, grounded: Flags, sets: Sequence[int] | Any, ridges: Floats) -> tuple[Floats, Floats]:  # noqa: ANN401
+def _logistic(design: Floats, grounded: Flags, sets: NDArray[np.int64], ridges: Floats) -> tuple[Floats, Floats]:
     """Coefficients (F,) and an intercept for each set."""
     from scipy.optimize import minimize  # half a second to import
 

@@ -39,10 +39,6 @@ class Rows:
             self.terms[chosen], self.states[chosen], self.unsupported[chosen], self.sets[chosen], self.sources[chosen]
         )
 
-    def after(self, states: slice) -> Rows:
-        """The same rows with these of their states."""
-        return Rows(self.terms, self.states[:, states], self.unsupported, self.sets, self.sources)
-
 
 def labelled_rows(sets: Sequence[Iterable[tuple[LabelledAnswer, AnswerEvidence]]]) -> Rows:
     """The labelled sentences of all sets that have a score, in order. Raises ValueError if there is none."""

@@ -56,10 +56,7 @@ class Readout:
         """The log-odds of being grounded, of a sentence's terms in the order of ``terms`` and its M readings."""
         return (
             self.intercept
-            + sum(
-                term.coefficient * (value - term.mean) / term.deviation
-                for term, value in zip(self.terms, terms, strict=True)
-            )
+            + sum(term.log_odds(value) for term, value in zip(self.terms, terms, strict=True))
             + math.fsum(weight * value for weight, value in zip(self.weights.tolist(), readings, strict=True))
         )
 
