@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from tests.apache_kafka import ApacheKafka, KafkaCannotRun, apache_kafka
+from tests.shared_kafka import shared_apache_kafka
 from worker.broker.admin import BrokerAdmin, NewTopic
 from worker.broker.sink import RecordSink
 from worker.broker.source import RecordSource
@@ -146,20 +148,35 @@ def tansu() -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="session")
+def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Apache Kafka, one node for all processes of the run. Tests that use it carry the marker ``kafka``."""
+    own = tmp_path_factory.getbasetemp()
+    # The directories of processes that run side by side are in that of the run.
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "kafka"
+    folder.mkdir(exist_ok=True)
+    with ExitStack() as stack, _skipping():
+        yield Broker("apache", stack.enter_context(shared_apache_kafka(folder)), session_timeout_ms=6_000)
+
+
+@pytest.fixture(scope="module")
 def apache_node() -> Iterator[ApacheKafka]:
     """An Apache Kafka node that a test may end and start again."""
-    with ExitStack() as stack:
-        try:
-            node = stack.enter_context(apache_kafka())
-        except KafkaCannotRun as error:
-            pytest.skip(f"Apache Kafka cannot run here: {error}")
-        yield node
+    with ExitStack() as stack, _skipping():
+        yield stack.enter_context(apache_kafka())
 
 
-@pytest.fixture(scope="session")
-def apache(apache_node: ApacheKafka) -> Broker:
-    """Apache Kafka. Tests that use it carry the marker ``kafka``."""
+@pytest.fixture(scope="module")
+def own_apache(apache_node: ApacheKafka) -> Broker:
+    """``apache_node`` as a broker."""
     return Broker("apache", apache_node.bootstrap, session_timeout_ms=6_000)
+
+
+@contextmanager
+def _skipping() -> Iterator[None]:
+    try:
+        yield
+    except KafkaCannotRun as error:
+        pytest.skip(f"Apache Kafka cannot run here: {error}")
 
 
 @pytest.fixture(scope="session", params=["tansu", pytest.param("apache", marks=pytest.mark.kafka)])

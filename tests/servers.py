@@ -5,7 +5,7 @@ A plugin rather than a part of the upper conftest: tests without servers import 
 
 from __future__ import annotations
 
-from tests.brokers import apache, apache_node, broker, group_on, impatient, tansu
+from tests.brokers import apache, apache_node, broker, group_on, impatient, own_apache, tansu
 from tests.databases import database_url, empty_database_url, postgres_server, store, template_database
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "empty_database_url",
     "group_on",
     "impatient",
+    "own_apache",
     "postgres_server",
     "store",
     "tansu",

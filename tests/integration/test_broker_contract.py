@@ -544,10 +544,10 @@ def test_a_sink_sends_on_when_another_producer_has_taken_over_its_id(apache: Bro
 
 @pytest.mark.kafka
 def test_what_is_under_way_in_a_producer_past_use_fails_and_is_sent_again(
-    apache: Broker, apache_node: ApacheKafka
+    own_apache: Broker, apache_node: ApacheKafka
 ) -> None:
-    topic = apache.create_topic()
-    with RecordSink(apache.bootstrap) as sink:
+    topic = own_apache.create_topic()
+    with RecordSink(own_apache.bootstrap) as sink:
         sink.send(topic, b"before").result(DEADLINE_S)
         with _frozen(apache_node):
             under_way = sink.send(topic, b"under way")
@@ -561,10 +561,10 @@ def test_what_is_under_way_in_a_producer_past_use_fails_and_is_sent_again(
 
 @pytest.mark.kafka
 def test_a_sink_sends_on_after_an_outage_in_which_a_record_was_given_up(
-    apache: Broker, apache_node: ApacheKafka
+    own_apache: Broker, apache_node: ApacheKafka
 ) -> None:
-    topic = apache.create_topic()
-    with RecordSink(apache.bootstrap, delivery_timeout_s=10.1) as sink:
+    topic = own_apache.create_topic()
+    with RecordSink(own_apache.bootstrap, delivery_timeout_s=10.1) as sink:
         sink.send(topic, b"before").result(DEADLINE_S)
         with _frozen(apache_node):
             given_up = sink.send(topic, b"given up")
@@ -578,12 +578,12 @@ def test_a_sink_sends_on_after_an_outage_in_which_a_record_was_given_up(
 
 @pytest.mark.kafka
 def test_a_sink_that_gives_up_what_is_under_way_closes_quietly_and_wholly(
-    apache: Broker, apache_node: ApacheKafka
+    own_apache: Broker, apache_node: ApacheKafka
 ) -> None:
-    topic = apache.create_topic()
-    sink = RecordSink(apache.bootstrap, client_id=f"quiet-{topic}")
+    topic = own_apache.create_topic()
+    sink = RecordSink(own_apache.bootstrap, client_id=f"quiet-{topic}")
     sink.send(topic, b"before").result(DEADLINE_S)
-    port = int(apache.bootstrap.rpartition(":")[2])
+    port = int(own_apache.bootstrap.rpartition(":")[2])
     with _frozen(apache_node):
         under_way = sink.send(topic, b"under way")
         before = time.monotonic()
@@ -619,11 +619,11 @@ def test_a_partition_whose_offset_is_not_there_is_handed_back_to_be_placed(apach
 
 
 @pytest.mark.kafka
-def test_a_restart_of_the_broker_loses_nothing(apache: Broker, apache_node: ApacheKafka) -> None:
-    topic = apache.create_topic()
+def test_a_restart_of_the_broker_loses_nothing(own_apache: Broker, apache_node: ApacheKafka) -> None:
+    topic = own_apache.create_topic()
     with (
-        closing(Group(lambda: apache.source(topic))) as group,
-        RecordSink(apache.bootstrap) as sink,
+        closing(Group(lambda: own_apache.source(topic))) as group,
+        RecordSink(own_apache.bootstrap) as sink,
         capture_logs() as events,
     ):
         source = group.join()

@@ -337,15 +337,15 @@ def test_a_letter_whose_headers_alone_are_too_large_brings_its_place_and_reason_
 
 
 @pytest.mark.kafka
-def test_a_broker_that_goes_away_leaves_a_true_count(apache: Broker, apache_node: ApacheKafka) -> None:
-    made = Letters(apache, apache.create_topic(), apache.create_topic())
+def test_a_broker_that_goes_away_leaves_a_true_count(own_apache: Broker, apache_node: ApacheKafka) -> None:
+    made = Letters(own_apache, own_apache.create_topic(), own_apache.create_topic())
     made.die([b"one"], RejectReason.INVALID_JSON)
-    (letter,) = only_letters(TopicScan(apache.bootstrap, made.dead_letter_topic))
+    (letter,) = only_letters(TopicScan(own_apache.bootstrap, made.dead_letter_topic))
     tally = Tally()
 
     def send_two() -> None:
         with (
-            RecordSink(apache.bootstrap, delivery_timeout_s=11) as sink,
+            RecordSink(own_apache.bootstrap, delivery_timeout_s=11) as sink,
             Sender(sink, Homes(made.topic), tally) as sender,
         ):
             sender.send(letter, ReplayMessage(None, b"one", ()))

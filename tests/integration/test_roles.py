@@ -17,6 +17,7 @@ from sqlalchemy.engine import make_url
 from migrations.errors import MigrationError
 from migrations.upgrade import upgrade
 from schemas.traces.piece import Piece, TraceKey
+from tests.bars import bar
 from tests.databases import copy_database, drop_copy
 from tests.integration.label_examples import label
 from tests.integration.store_examples import (
@@ -381,7 +382,9 @@ def test_a_worker_needs_every_privilege_that_its_role_has(
     granted = {row["granted"] for row in rows(roles, GRANTED)}
     assert granted > FOR_THE_RELEASE_BEFORE
     assert len(granted) > 40
-    for number, privilege in enumerate(sorted(granted - FOR_THE_RELEASE_BEFORE)):
+    needed = sorted(granted - FOR_THE_RELEASE_BEFORE)
+    # The worker's whole life over again for each of them: some where there is no time for all.
+    for number, privilege in enumerate(needed[:: bar(1, 6)]):
         with subtests.test(privilege):
             url = copy_database(postgres_server, f"without_{number}", database_of(roles))
             rows(url, f"REVOKE {privilege} FROM gasp_worker")

@@ -137,13 +137,13 @@ def test_what_retention_takes_after_the_opening_is_passed_over(apache: Broker) -
 
 
 @pytest.mark.kafka
-def test_a_broker_that_goes_away_in_the_middle_ends_the_scan(apache: Broker, apache_node: ApacheKafka) -> None:
-    topic = apache.create_topic(partitions=2, config={"max.message.bytes": str(8 * KIB * KIB)})
-    with RecordSink(apache.bootstrap) as sink:
+def test_a_broker_that_goes_away_in_the_middle_ends_the_scan(own_apache: Broker, apache_node: ApacheKafka) -> None:
+    topic = own_apache.create_topic(partitions=2, config={"max.message.bytes": str(8 * KIB * KIB)})
+    with RecordSink(own_apache.bootstrap) as sink:
         for number in range(40):
             sink.send(topic, bytes(KIB * KIB), key=b"%d" % number)
         sink.flush(DEADLINE_S)
-    scan = TopicScan(apache.bootstrap, topic, stall_timeout_s=2.0)
+    scan = TopicScan(own_apache.bootstrap, topic, stall_timeout_s=2.0)
     items = iter(scan)
     next(items)
     apache_node.kill()
