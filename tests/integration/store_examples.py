@@ -30,7 +30,7 @@ from worker.rules.claims import Claim
 from worker.rules.records import Record
 from worker.rules.selection import Reason, Selected, Selection
 from worker.rules.settlement import Advance, Outcome, Settlement
-from worker.rules.verdict import Threshold, judge
+from worker.rules.verdict import TermValues, Threshold, judge
 from worker.store.store import Store
 
 TOPIC = "interactions"
@@ -125,6 +125,7 @@ def scored(
     partition: int = 0,
     app: str = "shop",
     passages: int = 2,
+    terms: Sequence[TermValues | None] | None = None,
 ) -> Settlement:
     """A record that was decoded, scored and judged. Another ``edition`` is other content."""
     found = grounding(scores, edition)
@@ -135,7 +136,7 @@ def scored(
         Outcome.SCORED,
         decoded=decoded,
         grounding=found,
-        verdict=judge(scores_of(found), threshold),
+        verdict=judge(scores_of(found), threshold, terms),
     )
 
 

@@ -10,6 +10,7 @@ from functools import partial
 import psycopg
 import pytest
 
+from gasp_core.detectors.fused_model import Term
 from gasp_core.detectors.two_pass import GAP
 from gasp_core.grounding import AnswerGrounding, Exchange, Method
 from gasp_core.identity import ScorerIdentity
@@ -25,12 +26,14 @@ from worker.ingest.judging import exchange_of
 from worker.ingest.scoring import Scoring
 from worker.jobs.leased import LeasePolicy
 from worker.jobs.rescoring import RescoringWork
+from worker.rules.refit.correction import TERMS, Correction
 from worker.rules.settlement import Outcome, Settlement
 from worker.rules.verdict import judge
 from worker.runtime.metrics import Metrics
 from worker.store.leases import Backlog
 from worker.store.rescore_jobs import History
 from worker.store.store import Store
+from worker.store.threshold_versions import Proposal
 
 ANSWERS = 11
 NO_PASSAGES = ANSWERS - 1
@@ -163,6 +166,28 @@ def test_two_scorers_end_with_verdicts_of_both_each_under_its_own_threshold(
     # One for each answer that has a score, by the new scorer alone.
     assert store.attribution_jobs.backlog() == Backlog(waiting=ANSWERS - 1)
     assert store.rescore_jobs.backlog() == Backlog(done=ANSWERS)
+
+
+def test_what_reviewers_taught_is_added_and_the_terms_are_kept(
+    store: Store, database_url: str, worker: Worker, scorer_ids: tuple[int, int]
+) -> None:
+    learned = Correction((Term("coverage", 0.5, 0.25, 2.0), Term("length", 2.0, 1.0, -0.5)))
+    added = Proposal(None, scorer_ids[1], 100.0, 100.0, "calibrated", "for tests", correction=learned)
+    store.thresholds.activate(store.thresholds.add(added).id, "ada")
+    _drain(worker())
+    found = rows(database_url, "SELECT * FROM sentences WHERE terms IS NOT NULL ORDER BY verdict_id, sentence_index")
+    assert found
+    assert [row["correction"] for row in found] == pytest.approx([learned.of(row["terms"]) for row in found])
+    assert [row["score"] for row in found] == [row["gap"] + row["correction"] for row in found]
+    assert len({row["correction"] for row in found}) > 1
+    surprisal = TERMS.index("surprisal")
+    assert [row["terms"][surprisal] for row in found] == pytest.approx([row["surprisal"] for row in found])
+    plain = "SELECT count(*) AS n FROM sentences s JOIN verdicts v ON v.id = s.verdict_id"
+    ours = f"{plain} WHERE v.scorer_id = {scorer_ids[1]}"
+    assert rows(database_url, f"{ours} AND score IS NULL AND coalesce(terms::text, correction::text) IS NULL") == rows(
+        database_url, f"{ours} AND score IS NULL"
+    )
+    assert rows(database_url, f"{ours} AND score IS NOT NULL") == [{"n": len(found)}]
 
 
 def test_an_exchange_that_fails_alone_is_retried_with_a_pause_then_fails_and_its_batch_is_kept(

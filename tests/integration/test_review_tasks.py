@@ -90,8 +90,8 @@ def test_a_selection_becomes_a_task_with_its_sentences_and_an_event_for_each_cha
     assert plain.grounding is not None
     spans = [found.sentence for found in plain.grounding.sentences]
     assert [tuple(row.values()) for row in rows(database_url, SENTENCES)] == [
-        (task["id"], 0, spans[0].start, spans[0].end, 0.75, False, "sampled", 0.25),
-        (task["id"], 2, spans[2].start, spans[2].end, 0.01, True, "flagged", 0.25),
+        (task["id"], 0, spans[0].start, spans[0].end, 0.75, False, "sampled", 0.25, None, None),
+        (task["id"], 2, spans[2].start, spans[2].end, 0.01, True, "flagged", 0.25, None, None),
     ]
     assert [tuple(row.values()) for row in rows(database_url, OUTBOX)] == [
         (task["id"], "kafka", 1, "waiting", 0, None),

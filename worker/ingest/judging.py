@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from gasp_core.detectors.detector import AnswerEvidence, Detector
+from gasp_core.detectors.detector import Detector
 from gasp_core.grounding import AnswerGrounding, Exchange, Passage
 from gasp_core.text.marks import without_marks
 from schemas.decoding import Decoded, Rejected, Result, Skipped
@@ -17,12 +17,13 @@ from schemas.interaction import Interaction
 from schemas.reject_reason import RejectReason
 from worker.ingest.pace import PART_S, Pace
 from worker.ingest.scoring import Scoring, Unscorable
+from worker.ingest.verdict import verdict_of
 from worker.rules.chooser import Chooser
 from worker.rules.exports import destinations
 from worker.rules.pieces import TracePiece
 from worker.rules.records import Record
 from worker.rules.settlement import Outcome, Settlement
-from worker.rules.verdict import Threshold, Verdict, judge, threshold_for
+from worker.rules.verdict import Threshold, Verdict, threshold_for
 from worker.runtime.metrics import Metrics, Stage
 from worker.runtime.retry import RetryPolicy
 from worker.store.interactions import Interactions
@@ -187,8 +188,8 @@ class Judging:
         thresholds: dict[str | None, Threshold],
         chooser: Chooser,
     ) -> Verdict:
-        scores = self._detector.scores(AnswerEvidence.of(exchange_of(interaction), grounding))
-        verdict = judge(scores, threshold_for(interaction.app, thresholds))
+        threshold = threshold_for(interaction.app, thresholds)
+        verdict = verdict_of(exchange_of(interaction), grounding, self._detector, threshold)
         return verdict if grounding.skip_reason is not None else chooser.chosen(interaction.app, verdict)
 
     def _chooser(self, groundings: Mapping[Key, AnswerGrounding | Unscorable]) -> Chooser:

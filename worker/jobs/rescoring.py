@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import structlog
 
-from gasp_core.detectors.detector import AnswerEvidence, Detector
+from gasp_core.detectors.detector import Detector
 from gasp_core.grounding import AnswerGrounding
 from worker.ingest.scoring import Scoring, Unscorable
+from worker.ingest.verdict import verdict_of
 from worker.jobs.leased import LeasePolicy, RetriedWork
-from worker.rules.verdict import judge, threshold_for
+from worker.rules.verdict import threshold_for
 from worker.store.errors import StoreRejected
 from worker.store.leases import Leases
 from worker.store.rescore_jobs import RescoreJob, RescoreJobs
@@ -72,11 +73,15 @@ class RescoringWork(RetriedWork[RescoreJob]):
 
     def _judge(self, scored: Sequence[tuple[RescoreJob, AnswerGrounding]]) -> list[tuple[RescoreJob, Judged]]:
         thresholds = self._thresholds.in_force(self._scorer_id, sorted({job.app for job, _ in scored}))
-        judged = []
-        for job, grounding in scored:
-            scores = self._detector.scores(AnswerEvidence.of(job.exchange, grounding))
-            judged.append((job, Judged(grounding, judge(scores, threshold_for(job.app, thresholds)))))
-        return judged
+        return [
+            (
+                job,
+                Judged(
+                    grounding, verdict_of(job.exchange, grounding, self._detector, threshold_for(job.app, thresholds))
+                ),
+            )
+            for job, grounding in scored
+        ]
 
     def _finish(self, judged: Sequence[tuple[RescoreJob, Judged]]) -> None:
         try:

@@ -67,6 +67,8 @@ _SENTENCE_COLUMNS = (
     "flagged",
     "reason",
     "probability",
+    "terms",
+    "correction",
 )
 _OUTBOX_COLUMNS = ("task_pk", "channel", "round", "event_id")
 _FIRST_ROUND = 1
@@ -228,8 +230,10 @@ def _sentence_values(task_pk: int, answer: AskedAnswer) -> list[Values]:
     verdict = answer.judged.verdict
     rows: list[Values] = []
     for selected in answer.selection.sentences:
-        found = answer.judged.grounding.sentences[selected.sentence_index]
-        score, flagged = verdict.scores[selected.sentence_index], verdict.flagged[selected.sentence_index]
+        index = selected.sentence_index
+        found, terms = answer.judged.grounding.sentences[index], verdict.terms[index]
         span = (found.sentence.start, found.sentence.end)
-        rows.append((task_pk, found.index, *span, score, flagged, selected.reason, selected.probability))
+        kept = (None if terms is None else list(terms), verdict.corrections[index])
+        judged = (verdict.scores[index], verdict.flagged[index], selected.reason, selected.probability)
+        rows.append((task_pk, found.index, *span, *judged, *kept))
     return rows

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, null, select, update
 
 from worker.rules.calibration.curve import Curve
+from worker.rules.refit.correction import Correction
 from worker.rules.verdict import MANUAL, TRAFFIC, version_name
 from worker.store.tables import threshold_activations, thresholds
 
@@ -30,7 +31,7 @@ class Proposal:
     """A version that is not stored yet, for one app (None: every app without its own); both bounds are scores.
 
     ``learned_from`` is traffic, manual or calibrated. ``curve`` gives P(unsupported | score), None if nobody fitted
-    one.
+    one. With a ``correction`` all of it is of corrected scores.
     """
 
     app: str | None
@@ -40,6 +41,7 @@ class Proposal:
     learned_from: str
     note: str
     curve: Curve | None = None
+    correction: Correction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Version:
     activated_at: datetime | None
     is_active: bool
     curve: Curve | None
+    correction: Correction | None
 
     @property
     def name(self) -> str:
@@ -123,6 +126,7 @@ def add_version(connection: Connection, proposal: Proposal) -> Version:
         learned_from=proposal.learned_from,
         note=proposal.note,
         curve=null() if proposal.curve is None else proposal.curve.to_json(),
+        correction=None if proposal.correction is None else proposal.correction.to_json(),
     )
     return version_of(connection.execute(added.returning(thresholds)).one())
 
@@ -183,9 +187,12 @@ def whose(app: str | None, scorer_id: int) -> tuple[ColumnElement[bool], ColumnE
 def version_of(row: Row[Any]) -> Version:
     """The version in a row that has the columns of the table, among others."""
     values = {name: getattr(row, name) for name in Version.__dataclass_fields__}
-    return Version(**values | {"curve": curve_of(row.curve)})
+    return Version(**values | learned_of(row))
 
 
-def curve_of(stored: dict[str, list[float]] | None) -> Curve | None:
-    """The curve in the table's JSON."""
-    return None if stored is None else Curve.from_json(stored)
+def learned_of(row: Row[Any]) -> dict[str, Any]:
+    """What the table has as JSON, the curve and the correction, by name."""
+    return {
+        "curve": None if row.curve is None else Curve.from_json(row.curve),
+        "correction": None if row.correction is None else Correction.from_json(row.correction),
+    }

@@ -20,8 +20,8 @@ from worker.store.threshold_versions import (
     Rollback,
     Version,
     add_version,
-    curve_of,
     enter_activation,
+    learned_of,
     lock,
     put_in_force,
     put_in_place_of,
@@ -71,16 +71,13 @@ class Thresholds(Repository):
 
         The key None is the default for every other app.
         """
-        names = ("id", "app", "version", "flag_below", "attribute_below", "learned_from", "activated_at", "curve")
-        found = select(*(_versions[name] for name in names)).where(
+        found = select(*(_versions[name] for name in Threshold.__dataclass_fields__)).where(
             _versions.scorer_id == scorer_id, _versions.is_active
         )
         if apps is not None:
             theirs = any_(literal(list(apps), ARRAY(Text)))
             found = found.where(or_(_versions.app.is_(None), _versions.app == theirs))
-        return {
-            row.app: Threshold(**row._asdict() | {"curve": curve_of(row.curve)}) for row in connection.execute(found)
-        }
+        return {row.app: Threshold(**row._asdict() | learned_of(row)) for row in connection.execute(found)}
 
     @reads
     def versions(self, connection: Connection) -> tuple[Version, ...]:

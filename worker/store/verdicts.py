@@ -47,6 +47,8 @@ _SENTENCE_COLUMNS = (
     "context_window",
     "flagged",
     "unsupported_probability",
+    "terms",
+    "correction",
 )
 _CHUNK_COLUMNS = (
     "verdict_id",
@@ -167,9 +169,17 @@ def _sentence_values(verdict_id: int, judged: Judged) -> list[Values]:
             None if found.gap is None else found.window,
             flagged,
             probability,
+            None if terms is None else list(terms),
+            correction,
         )
-        for found, score, flagged, probability in zip(
-            judged.grounding.sentences, verdict.scores, verdict.flagged, verdict.probabilities, strict=True
+        for found, score, flagged, probability, terms, correction in zip(
+            judged.grounding.sentences,
+            verdict.scores,
+            verdict.flagged,
+            verdict.probabilities,
+            verdict.terms,
+            verdict.corrections,
+            strict=True,
         )
     ]
 

@@ -23,7 +23,13 @@ SELECT
     (r.numbers ->> 'flagged_share')::double precision AS flagged_share,
     (r.numbers ->> 'psi')::double precision AS psi,
     r.scorer_id,
-    r.id AS run_id
+    r.id AS run_id,
+    r.numbers ->> 'refit' AS refit,
+    (r.numbers ->> 'refit_auc_champion')::double precision AS auc_in_force,
+    (r.numbers ->> 'refit_auc_challenger')::double precision AS auc_learned,
+    (r.numbers ->> 'refit_difference')::double precision AS auc_difference,
+    (r.numbers ->> 'refit_standard_error')::double precision AS auc_standard_error,
+    (r.numbers ->> 'refit_auc_lexical')::double precision AS auc_lexical
 FROM calibration_runs r
 JOIN scorers c ON c.id = r.scorer_id
 JOIN thresholds before ON before.id = r.in_force_id

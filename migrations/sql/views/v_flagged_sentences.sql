@@ -11,6 +11,7 @@ SELECT
         WHERE i.id = s.interaction_pk AND p.position = s.supporting_passage_position
     ) END AS supporting_passage_text,
     s.supporting_passage_positions,
-    s.supporting_passage_ids
+    s.supporting_passage_ids,
+    s.correction
 FROM v_sentences s
 WHERE s.flagged;

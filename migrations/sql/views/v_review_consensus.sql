@@ -18,7 +18,9 @@ SELECT
     coalesce(asked.end_char, scored.end_char) AS end_char,
     votes.task_pk,
     votes.interaction_pk,
-    coalesce(votes.scorer_id, scored.scorer_id) AS scorer_id
+    coalesce(votes.scorer_id, scored.scorer_id) AS scorer_id,
+    CASE WHEN asked.task_pk IS NULL THEN scored.correction ELSE asked.correction END AS correction,
+    CASE WHEN asked.task_pk IS NULL THEN scored.terms ELSE asked.terms END AS terms
 FROM (
     SELECT
         max(time) AS time, app, interaction_id, revision, sentence_index, task_pk, interaction_pk, scorer_id,
@@ -31,7 +33,7 @@ FROM (
 ) AS votes
 LEFT JOIN review_sentences asked ON asked.task_pk = votes.task_pk AND asked.sentence_index = votes.sentence_index
 LEFT JOIN LATERAL (
-    SELECT v.scorer_id, s.score, s.start_char, s.end_char
+    SELECT v.scorer_id, s.score, s.start_char, s.end_char, s.correction, s.terms
     FROM verdicts v JOIN sentences s ON s.verdict_id = v.id AND s.scored_at = v.scored_at
     WHERE asked.task_pk IS NULL AND v.interaction_pk = votes.interaction_pk
         AND v.scorer_id = coalesce(votes.scorer_id, v.scorer_id)

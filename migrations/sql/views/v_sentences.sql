@@ -55,7 +55,9 @@ SELECT
         WHERE p.interaction_pk = i.id AND p.stored_at = i.stored_at
             AND p.position = ANY (coalesce(s.supporting_passages, ARRAY[s.supporting_passage]))
         ORDER BY p.position
-    ) END AS supporting_passage_ids
+    ) END AS supporting_passage_ids,
+    -- What reviewers taught: the part of the score that the detector did not give.
+    s.correction
 FROM interactions i
 CROSS JOIN LATERAL (
     SELECT v.scorer_id, v.threshold_id, v.attributed_at, found.*

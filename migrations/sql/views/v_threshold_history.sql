@@ -14,7 +14,8 @@ SELECT
     a.activated_by,
     t.note,
     t.curve IS NOT NULL AS has_curve,
-    t.scorer_id
+    t.scorer_id,
+    t.correction IS NOT NULL AS has_correction
 FROM (
     SELECT
         taken.*,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    REAL,
     BigInteger,
     Boolean,
     Column,
@@ -145,6 +146,10 @@ sentences = Table(
     Column("unsupported_probability", Double),
     Column("supporting_passages", ARRAY(Integer)),
     Column("support_unlocated", Boolean),
+    # What a correction may read, in the order of worker.rules.refit.correction.TERMS; NULL without a score.
+    Column("terms", ARRAY(REAL)),
+    # What reviewers taught added to the detector's score, of which ``score`` is the sum; NULL if nothing was added.
+    Column("correction", Double),
     # The verdict's own; the table is partitioned by it, and so is the next.
     Column("scored_at", TIME, server_default=func.now()),
     PrimaryKeyConstraint("verdict_id", "sentence_index", "scored_at"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    REAL,
     BigInteger,
     Boolean,
     Column,
@@ -19,7 +20,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from worker.store.tables.metadata import METADATA, TIME
 
@@ -95,6 +96,9 @@ review_sentences = Table(
     Column("flagged", Boolean, nullable=False),
     Column("reason", Text, nullable=False),
     Column("probability", Double, nullable=False),
+    # Those of the sentence when it was chosen.
+    Column("terms", ARRAY(REAL)),
+    Column("correction", Double),
     PrimaryKeyConstraint("task_pk", "sentence_index"),
 )
 

@@ -50,6 +50,8 @@ thresholds = Table(
     Column("activated_at", TIME),
     Column("is_active", Boolean, nullable=False, server_default=text("false")),
     Column("curve", JSONB),
+    # What it adds to the detector's score before it judges; NULL if nothing.
+    Column("correction", JSONB(none_as_null=True)),
     UniqueConstraint("app", "scorer_id", "version", postgresql_nulls_not_distinct=True),
 )
 Index(
