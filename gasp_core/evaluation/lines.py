@@ -13,7 +13,7 @@ def report_lines(dataset: str, entries: Mapping[str, Entry]) -> Iterator[str]:
     """Yield a table of the detectors, of what each is better than a peer, and of areas by generator and by type."""
     level = next(iter(entries.values()))["level"]
     yield f"{dataset}, AUC by {level}"
-    head = ["detector", "n", "unsup.", "AUC", "PR-AUC", "vs gap", "vs lexical", "answer AUC", "best F1"]
+    head = ["detector", "n", "unsup.", "AUC", "PR-AUC", "vs gap", "vs lexical", "vs fused", "answer AUC", "best F1"]
     yield from _columns([head, *([name, *_row(entry)] for name, entry in entries.items())])
     yield from _against_peers(entries)
     for key, title in (("by_generator", "generator"), ("by_type", "type")):
@@ -44,6 +44,7 @@ def _row(entry: Entry) -> list[str]:
         _number(entry["pr_auc"]),
         _interval(entry["vs_gap"], signed=True),
         _interval(entry["vs_lexical"], signed=True),
+        _interval(entry["vs_fused"], signed=True),
         _interval([entry["answer_auc"], entry["answer_lo"], entry["answer_hi"]]),
         _number(best["f1"] if isinstance(best, dict) else None),
     ]

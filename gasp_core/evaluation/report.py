@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gasp_core.arrays import Flags, Floats
+from gasp_core.detectors.fused import FUSED
 from gasp_core.detectors.text import LEXICAL
 from gasp_core.detectors.two_pass import GAP
 from gasp_core.evaluation.bootstrap import Places, Resamples, resample
@@ -68,7 +69,7 @@ def report(table: Table, found: Measured, names: Sequence[str], peers: Sequence[
 def _entry(table: Table, found: Measured, name: str) -> Entry:
     rows, resamples = found.rows[name], found.resamples
     entry: Entry = {"level": found.level, **areas(rows, resamples)}
-    for other in (GAP, LEXICAL):
+    for other in (GAP, LEXICAL, FUSED):
         others = found.rows.get(other.name)
         entry[f"vs_{other.name}"] = difference(rows, others, resamples) if others else None
     entry |= {f"answer_{key}": value for key, value in areas(found.answers[name], resamples).items()}

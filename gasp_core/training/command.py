@@ -40,7 +40,7 @@ def train(paths: Sequence[Path], request: TrainRequest, progress: Progress) -> t
     reader = load_models(request.model, device=request.device, dtype=request.dtype).exact
     layers = decoder_layers(reader.model.network, reader.model.name)
     layer = request.layer or max(1, round(len(layers) * 2 / 3))
-    reading = _states_reader(reader, layer)
+    reading = states_reader(reader, layer)
     read = []
     for path, answers in zip(paths, sets, strict=True):
         with progress(f"reading {path.stem}") as track:
@@ -53,7 +53,7 @@ def train(paths: Sequence[Path], request: TrainRequest, progress: Progress) -> t
     return readout, list(_lines(readout))
 
 
-def _states_reader(reader: Reader, layer: int) -> Reader:
+def states_reader(reader: Reader, layer: int) -> Reader:
     """A reader of the states themselves, which are kept apart from all else."""
     identity = reader.scorer.identity
     apart = replace(identity, method=f"{identity.method} states-{layer}")
