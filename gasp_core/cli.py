@@ -74,8 +74,8 @@ def detect(
     detector: Annotated[
         str | None,
         typer.Option(
-            help=f"What gives the score (column sensitivity): {', '.join(_READY)}; or auto, which is the"
-            " first of readout and fused that was learned from the model, else gap; or a file of `gasp train`.",
+            help=f"What gives the score (column sensitivity): {', '.join(_READY)}; or auto, which is the first of"
+            " readout and fused that was learned from the model, else fused-free; or a file of `gasp train`.",
             show_default="auto, unless an option of gasp-rag's own is given",
         ),
     ] = None,
@@ -118,7 +118,8 @@ def detect(
     """Score every sentence of every answer in a file.
 
     The score is that of --detector. With neither that nor an option of gasp-rag's own it is the best detector that
-    the model admits: readout for the packaged model, else gap. With one of those options, even at its default, and no
+    the model admits: readout for the packaged model, else fused-free, for which a model that is new reads a reference
+    set of 36 exchanges first. With one of those options, even at its default, and no
     --detector, it is what gasp-rag reports: --feature under gasp-rag's defaults.
     """
     # A wrong path is better known before the hours of scoring than after.
@@ -136,7 +137,8 @@ def detect(
     if "feature" in given:
         given["sensitivity_feature"] = given.pop("feature")
     with cpu_threads(threads):
-        gasp = GASP(model, device=device, dtype=dtype, detector=detector, **given)
+        with Console(stderr=True).status("loading the model; for some detectors a new one reads a reference set first"):
+            gasp = GASP(model, device=device, dtype=dtype, detector=detector, **given)
         detections = _detect_all(gasp, items)
     rows = [
         record

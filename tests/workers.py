@@ -75,6 +75,8 @@ class Deployment:
             "review_labels_topic": "",
             "model": self.model,
             "device": "cpu",
+            # A random model needs no reference set to be judged by.
+            "detector": "gap",
             "batch_messages": 4,
             # A job of a worker that was killed comes back soon.
             "attribution_lease_s": 3,

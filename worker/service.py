@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,7 +17,10 @@ import torch
 
 from gasp_core.detectors.detector import Bounds, Detector
 from gasp_core.detectors.registry import AUTO, best_for
+from gasp_core.detectors.standard.figures import Track
+from gasp_core.detectors.standard.standardise import standardised
 from gasp_core.errors import ModelError, ModelNotFound
+from gasp_core.grounding import Exchange
 from gasp_core.identity import ScorerIdentity
 from gasp_core.loading import named_faults
 from gasp_core.model import load_model
@@ -27,7 +30,7 @@ from gasp_core.plan import Limits
 from gasp_core.scorer import GroundingScorer
 from schemas.encodings.schema import Schemas
 from worker.documents.documents import opened_documents
-from worker.errors import SettingsError
+from worker.errors import SettingsError, Stopped
 from worker.export.exporter import exporting
 from worker.ingest.dead_letters import DeadLetters
 from worker.ingest.endpoints import open_sink
@@ -71,6 +74,8 @@ ENGINE_LOOK_S = 1.0
 PARTS_IN_TIMEOUT = 4
 # A trace is small work: what a worker that died had at hand waits no longer than this.
 TRACE_LEASE_S = 30.0
+# Exchanges of the reference set that are read between two lines of the log.
+REFERENCE_TOLD = 5
 SEEDED = "seeded default, not calibrated for this application; see docs/thresholds.md"
 
 log = structlog.get_logger(__name__)
@@ -153,9 +158,10 @@ def _with_scorer(
     """Load the model and make known what verdicts are given by."""
     scorer = load(settings)
     newest = start.call(lambda: store.scorers.newest_method(scorer.identity.model), name="newest")
-    detector = choose_detector(settings.detector, scorer.identity, newest, settings.detector_file)
-    if settings.detector == AUTO and settings.detector_file is None and detector is not best_for(scorer.identity):
-        log.warning("better_detector", detector=detector.name, better=best_for(scorer.identity).name)
+    chosen = choose_detector(settings.detector, scorer.identity, newest, settings.detector_file)
+    if settings.detector == AUTO and settings.detector_file is None and chosen is not best_for(scorer.identity):
+        log.warning("better_detector", detector=chosen.name, better=best_for(scorer.identity).name)
+    detector = standardised_for(scorer, chosen, partial(_tracked, start, stop))
     if taps := detector.taps():
         scorer = scorer.reading(taps)
     identity = detector.judging(scorer.identity)
@@ -191,6 +197,28 @@ def load_scorer(settings: Settings) -> GroundingScorer:
         raise SettingsError(f"{error}; look at GASP_MODEL and GASP_MODEL_REVISION") from error
     except ModelError as error:
         raise SettingsError(f"{error}; look at GASP_MODEL, GASP_DEVICE and GASP_DTYPE") from error
+
+
+def standardised_for(scorer: AnswerScorer, detector: Detector, track: Track = iter) -> Detector:
+    """The detector as it reads the scorer; ``track`` shows how far that is, where exchanges have to be read for it.
+
+    Raises SettingsError if that cannot be.
+    """
+    try:
+        return standardised(detector, scorer, track)
+    except ModelError as error:
+        raise SettingsError(f"GASP_DETECTOR: {error}") from error
+
+
+def _tracked(start: RetryPolicy, stop: Stop, exchanges: Sequence[Exchange]) -> Iterator[Exchange]:
+    """Show signs of life between the exchanges. Raises Stopped if a stop is asked for."""
+    for done, exchange in enumerate(exchanges):
+        if stop.is_set():
+            raise Stopped("reference")
+        start.beat()
+        if done % REFERENCE_TOLD == 0:
+            log.info("reading_reference", done=done, exchanges=len(exchanges))
+        yield exchange
 
 
 def _load(settings: Settings) -> GroundingScorer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -87,6 +87,7 @@ class Bounds:
 
 
 Read: TypeAlias = Callable[[AnswerEvidence], Sequence[FeatureVector]]
+Figures: TypeAlias = Mapping[str, tuple[float, float]]  # terms to their usual mean and standard deviation
 Score: TypeAlias = Callable[[Sequence[float]], float]  # the features of a sentence to its score
 ScoreAll: TypeAlias = "Callable[[Floats], Floats]"  # features (n, F) to scores (n,)
 Learn: TypeAlias = "Callable[[Floats, Flags], ScoreAll]"  # from features (n, F) and whether each is unsupported
@@ -110,11 +111,12 @@ class Detector:
     """A detector by name.
 
     ``read`` gives the features of every sentence of an answer, in order, each of the same length. ``score`` makes a
-    score out of them, unless it has a ``learner``, which does. ``fitted_to`` gives the scorers whose scores it may
-    read, any if it is None. ``version`` is its part in the identity of stored scores and changes whenever they do;
-    None is for a detector that nothing is stored by. ``bounds`` are where its scores are cut at first, None if nobody
-    chose any. ``own_model`` names the model that it asks by itself, None if it asks none. ``taps`` gives what has to be
-    read inside the scorer for it.
+    score out of them, unless it has a ``learner``, which does. ``fitted_to`` gives the scorers whose scores it was
+    fitted to, any if it is None; ``standardise`` makes a score for every other one, from the figures of that, and where
+    it is None the detector reads no other. ``version`` is its part in the identity of stored scores and changes
+    whenever they do; None is for a detector that nothing is stored by. ``bounds`` are where its scores are cut at
+    first, None if nobody chose any. ``own_model`` names the model that it asks by itself, None if it asks none.
+    ``taps`` gives what has to be read inside the scorer for it.
     """
 
     name: str
@@ -127,6 +129,7 @@ class Detector:
     bounds: Bounds | None = None
     own_model: str | None = None
     taps: Callable[[], tuple[Tap, ...]] = tuple
+    standardise: Callable[[Figures], Score] | None = None
 
     def scores(self, evidence: AnswerEvidence) -> tuple[float | None, ...]:
         """The score of each sentence, None where it has no features. Raises DetectorError if it has to learn first."""
@@ -142,9 +145,13 @@ class Detector:
         if self.learner is not None:
             raise DetectorError(self.name, f"{self.name} has to learn before it scores; `gasp eval` measures it")
 
-    def admits(self, scorer: ScorerIdentity) -> bool:
-        """Whether it may read what that scorer says, under any limits: coefficients were learned from some's scores."""
+    def is_fitted_to(self, scorer: ScorerIdentity) -> bool:
+        """Whether it reads that scorer as it is, under any limits: coefficients were learned from some's scores."""
         return self.fitted_to is None or scorer.computation in self.fitted_to()
+
+    def admits(self, scorer: ScorerIdentity) -> bool:
+        """Whether it may read what that scorer says, as it is or standardised."""
+        return self.standardise is not None or self.is_fitted_to(scorer)
 
     def require_admission(self, scorer: ScorerIdentity) -> None:
         """Raise ModelUnsupported if it does not admit the scorer."""

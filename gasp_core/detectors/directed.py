@@ -43,18 +43,6 @@ def directed_logistic(features: Floats, unsupported: Flags) -> ScoreAll:
     return score
 
 
-def directed_sum(features: Floats, _unsupported: Flags) -> ScoreAll:
-    """Add the standardised features, each in its direction: nothing is learned but what is usual."""
-    mean, deviation = features.mean(axis=0), features.std(axis=0)
-    scale = np.where(deviation > 0, deviation, np.inf) * np.array(list(DIRECTIONS.values()))
-
-    def score(others: Floats) -> Floats:
-        total: Floats = ((others - mean) / scale).sum(axis=1)
-        return total
-
-    return score
-
-
 def _fitted(columns: Floats, grounded: Flags) -> Floats:
     """Intercept and coefficients."""
     from scipy.optimize import minimize  # half a second to import

@@ -1,12 +1,20 @@
-"""The fused detector as it comes with the package, and its variants that learn from what they are measured on."""
+"""The fused detector as it comes with the package, with equal weights, and fitted to what it is measured on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gasp_core.detectors.detector import AnswerEvidence, Bounds, Detector, FeatureVector, Learner, Need, Training
-from gasp_core.detectors.fused_model import VERSION, fused_features, shipped_fused
+from gasp_core.detectors.fused_model import (
+    EQUAL_VERSION,
+    VERSION,
+    Fused,
+    equal_fused,
+    fused_features,
+    shipped_fused,
+)
+from gasp_core.detectors.standard.linked import linked
 from gasp_core.identity import ScorerIdentity
 
 if TYPE_CHECKING:
@@ -24,10 +32,6 @@ def _read(evidence: AnswerEvidence) -> list[FeatureVector]:
     ]
 
 
-def _log_odds(features: Sequence[float]) -> float:
-    return shipped_fused().log_odds(features)
-
-
 def _scorers() -> tuple[ScorerIdentity, ...]:
     return shipped_fused().scorers
 
@@ -38,12 +42,20 @@ def _directed_logistic(features: Floats, unsupported: Flags) -> ScoreAll:
     return directed_logistic(features, unsupported)
 
 
-def _directed_sum(features: Floats, unsupported: Flags) -> ScoreAll:
-    from gasp_core.detectors.directed import directed_sum  # as above
+def _detector(name: str, version: str, fused: Callable[[], Fused]) -> Detector:
+    return Detector(
+        name,
+        Need.TWO_PASS,
+        _read,
+        lambda features: fused().log_odds(features),
+        fitted_to=_scorers,
+        version=version,
+        bounds=Bounds(2.0, 2.0),
+        standardise=lambda figures: linked(fused(), figures).log_odds,
+    )
 
-    return directed_sum(features, unsupported)
 
-
-FUSED = Detector("fused", Need.TWO_PASS, _read, _log_odds, fitted_to=_scorers, version=VERSION, bounds=Bounds(2.0, 2.0))
+FUSED = _detector("fused", VERSION, shipped_fused)
+# For scorers that nothing was learned from: weights that were learned from another's scores need not suit theirs.
+FUSED_FREE = _detector("fused-free", EQUAL_VERSION, equal_fused)
 FUSED_CROSS_VALIDATED = Detector("fused-cv", Need.TWO_PASS, _read, learner=Learner(Training.LABELS, _directed_logistic))
-FUSED_FREE = Detector("fused-free", Need.TWO_PASS, _read, learner=Learner(Training.SAMPLE, _directed_sum))

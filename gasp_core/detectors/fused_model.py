@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any, Self
@@ -22,6 +22,10 @@ from gasp_core.text.lexical import Novelty, novelties
 # Raised whenever the coefficients or a term change: it is part of the identity of what a worker stores.
 VERSION = "fused-2"
 FILE = "fused.v2.json"
+# What one deviation of any term adds to the log-odds where all count alike, fitted to ragtruth_qa_dev as the shipped
+# coefficients were. The version is raised whenever these change.
+EQUAL_VERSION = "fused-free-1"
+EQUAL_COEFFICIENT, EQUAL_INTERCEPT = 0.36, 2.2
 # A gap beyond these says no more.
 LOWEST_GAP_NATS, HIGHEST_GAP_NATS = -1.0, 3.0
 # In the order of the terms: 1 where more of it is more grounded, -1 where it is more suspicious.
@@ -84,6 +88,14 @@ def shipped_fused() -> Fused:
     """The coefficients that come with the package. Its ``scorers`` are those whose scores they are for."""
     file = resources.files(__package__) / FILE
     return Fused.from_json(json.loads(file.read_text(encoding="utf-8")))
+
+
+@cache
+def equal_fused() -> Fused:
+    """The shipped model with the same weight for every term, each in its direction."""
+    shipped = shipped_fused()
+    terms = tuple(replace(term, coefficient=EQUAL_COEFFICIENT * DIRECTIONS[term.name]) for term in shipped.terms)
+    return replace(shipped, terms=terms, intercept=EQUAL_INTERCEPT)
 
 
 def fused_features(exchange: Exchange, grounding: AnswerGrounding) -> list[tuple[float, ...] | None]:

@@ -62,8 +62,11 @@ def detectors_named(names: Sequence[str]) -> list[Detector]:
 
 
 def best_for(scorer: ScorerIdentity) -> Detector:
-    """What the name auto stands for: the first of readout and fused that was learned from this scorer, else the gap."""
-    return next((detector for detector in (READOUT, FUSED) if detector.admits(scorer)), GAP)
+    """What the name auto stands for: the first of readout and fused that was learned from this scorer, else fused-free.
+
+    The last is then to be standardised (``gasp_core.detectors.standard``).
+    """
+    return next((detector for detector in (READOUT, FUSED) if detector.is_fitted_to(scorer)), FUSED_FREE)
 
 
 def judging_in(method: str) -> Detector:
@@ -71,5 +74,7 @@ def judging_in(method: str) -> Detector:
 
     The first release stored as this one does.
     """
-    versioned = {one.version.split("-")[0]: one for one in DETECTORS.values() if one.version}
-    return versioned.get(method.split()[-1].split("-")[0], GAP)
+    stored = method.split()[-1]
+    stems = {one.version.rsplit("-", 1)[0]: one for one in DETECTORS.values() if one.version}
+    found = [stem for stem in stems if f"{stored}-".startswith(f"{stem}-")]
+    return stems[max(found, key=len)] if found else GAP

@@ -7,11 +7,6 @@ cannot be read counts as absent. Nothing in it is executed: arrays of numbers, a
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import tempfile
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import accumulate, pairwise
@@ -22,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
+from gasp_core.array_cache import ArrayCache, digest
 from gasp_core.attractor.trajectory import AnswerTrajectories, Trajectory
 from gasp_core.grounding import AnswerGrounding, Exchange, Method, Sentence, SentenceSkip
 from gasp_core.identity import ScorerIdentity
@@ -35,34 +31,6 @@ FORM = 4
 
 _GROUNDING = TypeAdapter(AnswerGrounding)
 _SKIPS = TypeAdapter(tuple[SentenceSkip | None, ...])
-
-
-class ArrayCache:
-    """Named arrays by key in one folder, a file each."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def load(self, key: str) -> dict[str, NDArray[Any]] | None:
-        """The arrays, or None if there is no whole file of them."""
-        try:
-            # Opened here, because numpy leaves a broken file open.
-            with (self.folder / f"{key}.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return dict(arrays)
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-            return None
-
-    def store(self, key: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep the arrays."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=self.folder, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, allow_pickle=False, **arrays)
-            Path(scratch).replace(self.folder / f"{key}.npz")
-        except BaseException:
-            Path(scratch).unlink(missing_ok=True)
-            raise
 
 
 class FeatureCache:
@@ -134,11 +102,6 @@ def two_pass(tokens: AnswerTokens) -> AnswerTokens:
 def exchange_key(exchange: Exchange) -> str:
     """A name for what a score depends on beside the scorer: the texts, without the ids of the passages."""
     return digest([exchange.question, [passage.text for passage in exchange.passages], exchange.answer])
-
-
-def digest(value: object) -> str:
-    """A name for a value of JSON."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _arrays(tokens: AnswerTokens) -> dict[str, NDArray[Any]]:

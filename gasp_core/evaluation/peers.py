@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gasp_core.array_cache import ArrayCache, digest
 from gasp_core.arrays import Floats
 from gasp_core.detectors.detector import AnswerEvidence, Detector, FeatureVector, Need, Read
 from gasp_core.detectors.registry import DETECTORS
 from gasp_core.detectors.sentences import NO_FEATURE
 from gasp_core.detectors.text import text_skips
-from gasp_core.evaluation.cache import ArrayCache, digest, exchange_key
+from gasp_core.evaluation.cache import exchange_key
 from gasp_core.grounding import Exchange, Sentence
 from gasp_core.memory import in_memory
 from gasp_core.packaged import cache_directory

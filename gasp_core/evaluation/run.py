@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from gasp_core.detectors.detector import AnswerEvidence, Detector, Need
+from gasp_core.detectors.standard.standardise import standardised
 from gasp_core.detectors.text import LEXICAL
 from gasp_core.detectors.two_pass import GAP
 from gasp_core.errors import ModelUnsupported
@@ -19,7 +20,6 @@ from gasp_core.evaluation.gather import Reader, gather
 from gasp_core.evaluation.ranking import Entry
 from gasp_core.evaluation.report import Measured, measured, report
 from gasp_core.evaluation.table import tabulate
-from gasp_core.identity import ScorerIdentity
 from gasp_core.model import LanguageModel, load_model
 from gasp_core.packaged import resolve_model
 from gasp_core.passes.choice import choose_passes
@@ -84,10 +84,10 @@ def measure(
 ) -> EvaluationResult:
     """Measure the detectors on a file. Raises InputError, ModelOutOfMemory, ModelUnsupported."""
     answers = _answers(path, config)
-    every = list({one.name: one for one in [*detectors, *_controls(detectors)]}.values())
     reader = models.exact if models else None
     if reader is not None and not config.any_scorer:
-        _require_admission(detectors, reader.scorer.identity)
+        detectors = [_standardised(detector, reader.scorer, track) for detector in detectors]
+    every = list({one.name: one for one in [*detectors, *_controls(detectors)]}.values())
     if reader is not None:
         reader = reader.for_detectors(every)
     evidence = track(_evidence(answers, {one.needs for one in every}, reader), len(answers))
@@ -114,12 +114,11 @@ def measure_attribution(path: Path, models: Models, config: EvaluationConfig, tr
     return agreement(answers, found, n_resamples=config.n_resamples, seed=config.seed)
 
 
-def _require_admission(detectors: Sequence[Detector], scorer: ScorerIdentity) -> None:
-    for detector in detectors:
-        try:
-            detector.require_admission(scorer)
-        except ModelUnsupported as error:
-            raise ModelUnsupported(scorer.label, f"{error.reason}; --any-scorer tries it all the same") from error
+def _standardised(detector: Detector, scorer: GroundingScorer, track: ProgressTracker) -> Detector:
+    try:
+        return standardised(detector, scorer, lambda exchanges: track(exchanges, len(exchanges)))
+    except ModelUnsupported as error:
+        raise ModelUnsupported(scorer.identity.label, f"{error.reason}; --any-scorer tries it all the same") from error
 
 
 def _answers(path: Path, config: EvaluationConfig) -> list[LabelledAnswer]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gasp_core.detectors.detector import AnswerEvidence, Detector, Need
 from gasp_core.detectors.registry import AUTO, best_for, detector_named
+from gasp_core.detectors.standard.standardise import standardised
 from gasp_core.errors import DetectorError
 from gasp_core.gasp_rag.detection import Detection, SentenceResult
 from gasp_core.gasp_rag.items import Item, parse_item
@@ -36,12 +37,14 @@ class GASP:
     """Finds the sentences of an answer that do not lean on their context. Not for use by several threads at once.
 
     ``detector`` names what makes the sensitivity of a sentence, its score: any detector that does not have to learn
-    first, or ``auto`` for the best that the model admits, which is ``readout`` for the packaged model and ``gap`` for
-    others. ``k_chunks`` (5) is into how many chunks a context given as one text is grouped. A sentence whose
-    sensitivity is below ``threshold`` is flagged; None flags nothing, and not to name it takes the first bound of the
-    detector, if it has one. ``economical`` reads the answer with the whole context and with none, which is quicker and
-    tells nothing about chunks. At most ``max_ctx_tokens`` of the context and ``max_ans_tokens`` of the answer are read;
-    not to name them leaves the model's window, in as many windows as the context takes. ``template`` is the prompt.
+    first, or ``auto`` for the best that the model admits, which is ``readout`` for the packaged model and
+    ``fused-free`` for others. For a model that they were not fitted to, ``fused`` and ``fused-free`` read a reference
+    set of 36 exchanges first, once. ``k_chunks`` (5) is into how many chunks a context given as one text is grouped. A
+    sentence whose sensitivity is below ``threshold`` is flagged; None flags nothing, and not to name it takes the first
+    bound of the detector, if it has one. ``economical`` reads the answer with the whole context and with none, which is
+    quicker and tells nothing about chunks. At most ``max_ctx_tokens`` of the context and ``max_ans_tokens`` of the
+    answer are read; not to name them leaves the model's window, in as many windows as the context takes. ``template``
+    is the prompt.
 
     To name one of these parameters, even with its default, or a threshold in a call, without naming a detector gives
     gasp-rag's numbers: sensitivity is then ``sensitivity_feature`` (``max_drop``), one of the names in Feature, or the
@@ -123,11 +126,10 @@ class GASP:
 
     def _score_by(self, detector: Detector, named: Mapping[str, Any]) -> None:
         """Take a detector, with its first bound and without limits, but for those that were named."""
-        detector.require_admission(self.scorer.identity)
-        self._detector = detector
+        self._limits = self.scorer.limits(named.get("max_ctx_tokens"), named.get("max_ans_tokens"))
+        self._detector = standardised(detector, self.scorer.grounding_scorer(self._limits))
         if taps := detector.taps():
             self.scorer = self.scorer.reading(taps)
-        self._limits = self.scorer.limits(named.get("max_ctx_tokens"), named.get("max_ans_tokens"))
         if "threshold" not in named and detector.bounds is not None:
             self.threshold = detector.bounds.flag_below
 

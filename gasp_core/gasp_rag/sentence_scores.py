@@ -154,6 +154,12 @@ class Scorer:
         _require_positive(max_ctx_tokens=max_ctx_tokens, max_ans_tokens=max_ans_tokens)
         return Limits(max_context_tokens=max_ctx_tokens, max_answer_tokens=max_ans_tokens)
 
+    def grounding_scorer(self, limits: Limits) -> GroundingScorer:
+        """What scores exchanges as they are, under these limits; it shares the model."""
+        from gasp_core.scorer import MAX_CHUNKS
+
+        return self._scorer(MAX_CHUNKS, limits)
+
     def ground(
         self, exchanges: Sequence[Exchange], *, max_chunks: int, leave_one_out: bool, limits: Limits | None = None
     ) -> list[AnswerGrounding]:

@@ -95,13 +95,13 @@ def test_auto_does_not_change_the_detector_of_a_database_in_silence(tansu: Broke
     with judged.worker() as worker:
         judged.wait_settled(2)
         worker.end(signal.SIGTERM)
-    done = deploy(tansu).run("run")
+    done = deploy(tansu, detector="auto").run("run")
     assert done.returncode == 2
-    assert "GASP_DETECTOR: auto would now judge by gap" in done.stderr.splitlines()[-1]
+    assert "GASP_DETECTOR: auto would now judge by fused-free" in done.stderr.splitlines()[-1]
     assert "by jsd: set GASP_DETECTOR=jsd" in done.stderr.splitlines()[-1]
-    checked = deploy(tansu).run("check")
+    checked = deploy(tansu, detector="auto").run("check")
     assert checked.returncode == 1
-    assert "FAIL model: GASP_DETECTOR: auto would now judge by gap" in checked.stdout
+    assert "FAIL model: GASP_DETECTOR: auto would now judge by fused-free" in checked.stdout
     # Once said, it is done.
     chosen = deploy(tansu, detector="gap")
     chosen.send(0, 1)

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from gasp_core.detectors.fused import FUSED
+from gasp_core.detectors.standard.figures import figures_of
+from gasp_core.detectors.standard.reference import PACKAGED_FIGURES
 from gasp_core.fingerprint import fingerprint
 from gasp_core.grounding import Exchange, Passage
 from gasp_core.model import LanguageModel, load_model
@@ -51,6 +53,13 @@ def gap(scorer: GroundingScorer, *passages: str) -> float:
     (sentence,) = scorer.score([Exchange(QUESTION, retrieved, ANSWER)])[0].sentences
     assert sentence.gap is not None
     return sentence.gap
+
+
+def test_the_figures_that_others_are_compared_with_are_those_of_the_packaged_model(
+    scorer: GroundingScorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GASP_CACHE_DIR", str(tmp_path))
+    assert {name: pytest.approx(figures, abs=2e-3) for name, figures in PACKAGED_FIGURES.items()} == figures_of(scorer)
 
 
 @pytest.mark.parametrize("control", ["<|endoftext|>", "<|im_end|>"])

@@ -78,6 +78,7 @@ def main(
             dead_letter_topic=DEAD_LETTERS,
             batch_messages=batch,
             session_timeout_s=2,
+            detector="gap",
         )
         wall_s = consume(settings, scorer, messages=messages)
     outside_s = wall_s - scorer.seconds

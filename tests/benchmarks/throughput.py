@@ -235,6 +235,7 @@ def _run(
         batch_messages=batch,
         session_timeout_s=SESSION_TIMEOUT_S,
         http_port=free_port(),
+        detector="gap",
     )
     window = consume(settings, postmaster, messages)
     drop_database(server, database)

@@ -39,4 +39,4 @@ def end_leases(store: Store, url: str) -> None:
 
 def review_settings(url: str, bootstrap: str = "127.0.0.1:1", **overrides: Any) -> Settings:
     """Settings that nothing of the environment gets into."""
-    return read_settings(database_url=url, kafka_bootstrap_servers=bootstrap, **overrides)
+    return read_settings(database_url=url, kafka_bootstrap_servers=bootstrap, **{"detector": "gap"} | overrides)

@@ -157,6 +157,7 @@ class Soak:
             # A job of a worker that was killed comes back soon.
             "GASP_ATTRIBUTION_LEASE_S": 5,
             "GASP_LOG_LEVEL": "info",
+            "GASP_DETECTOR": "gap",
             "SOAK_DELAY_S": self.plan.delay_s,
             "SOAK_BREAK": self.plan.sabotage.value,
         }

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from gasp_core.detectors.detector import Bounds, Detector
-from gasp_core.detectors.fused import FUSED
+from gasp_core.detectors.fused import FUSED, FUSED_FREE
 from gasp_core.detectors.fused_model import shipped_fused
 from gasp_core.detectors.leave_one_out import MAX_DROP
 from gasp_core.detectors.readout.detector import READOUT, shipped_readout
@@ -34,6 +34,7 @@ STORED = {name: detector for name, detector in DETECTORS.items() if detector.ver
         ("gap", "gasp-3", "Other-7B@01234567 bfloat16 plain-1 gasp-3"),
         ("jsd", "gasp-3 jsd", "Other-7B@01234567 bfloat16 plain-1 gasp-3 jsd"),
         ("fused", "gasp-3 fused-2", "Other-7B@01234567 bfloat16 plain-1 gasp-3 fused-2"),
+        ("fused-free", "gasp-3 fused-free-1", "Other-7B@01234567 bfloat16 plain-1 gasp-3 fused-free-1"),
         ("readout", "gasp-3 readout-1", "Other-7B@01234567 bfloat16 plain-1 gasp-3 readout-1"),
     ],
 )
@@ -59,6 +60,7 @@ def test_the_bounds_to_begin_with_are_those_of_the_documentation() -> None:
         "gap": Bounds(0.15, 0.15),
         "jsd": Bounds(0.06, 0.06),
         "fused": Bounds(2.0, 2.0),
+        "fused-free": Bounds(2.0, 2.0),
         "readout": shipped_readout().bounds,
     }
 
@@ -101,21 +103,23 @@ def test_looking_detectors_up_reads_no_file_and_imports_neither_numpy_nor_torch(
 # What a worker judges by
 
 
-def test_the_best_detector_is_readout_where_it_was_learned_from_the_scorer_and_the_gap_elsewhere() -> None:
+def test_the_best_detector_is_readout_where_it_was_learned_from_the_scorer_and_equal_weights_elsewhere() -> None:
     assert best_for(KNOWN) is choose_detector("auto", KNOWN) is READOUT
-    assert best_for(OTHER) is choose_detector("auto", OTHER) is GAP
+    assert best_for(OTHER) is choose_detector("auto", OTHER) is FUSED_FREE
 
 
 def test_what_was_asked_for_is_taken() -> None:
     assert choose_detector("gap", KNOWN) is GAP
     assert choose_detector("jsd", OTHER) is JSD
-    assert choose_detector("fused", KNOWN) is FUSED
+    assert choose_detector("fused", KNOWN) is choose_detector("fused", OTHER) is FUSED
+    assert choose_detector("fused-free", KNOWN) is FUSED_FREE
     assert choose_detector("readout", KNOWN) is READOUT
 
 
-def test_fused_is_refused_for_another_scorer_with_what_to_do() -> None:
-    with pytest.raises(SettingsError, match=r"^GASP_DETECTOR: .*SmolLM2.*; gap and jsd take any model$"):
-        choose_detector("fused", OTHER)
+def test_a_readout_is_refused_for_another_scorer_with_what_to_do() -> None:
+    told = r"^GASP_DETECTOR: .*SmolLM2.*; fused-free, fused, gap and jsd take any model$"
+    with pytest.raises(SettingsError, match=told):
+        choose_detector("readout", OTHER)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +127,10 @@ def test_fused_is_refused_for_another_scorer_with_what_to_do() -> None:
     [
         (KNOWN, None, READOUT),
         (KNOWN, "gasp-3 readout-1", READOUT),
+        (OTHER, None, FUSED_FREE),
+        (OTHER, "gasp-3 fused-free-1-ref-1", FUSED_FREE),
+        (OTHER, "gasp-3 context-64 fused-free-9-ref-8", FUSED_FREE),
         # What a release brings does not stop a worker that is upgraded.
-        (OTHER, None, GAP),
         # Another release, and other limits, are no other detector.
         (KNOWN, "gasp-2 fused-1", FUSED),
         (KNOWN, "gasp-3 context-64 fused-9", FUSED),
@@ -145,9 +151,14 @@ def test_auto_goes_on_with_the_detector_of_the_newest_verdict(
         (
             OTHER,
             "gasp-2 fused-1",
-            r"would now judge by gap, .* Other-7B .* by fused: .* SmolLM2-135M.*GASP_DETECTOR=gap",
+            r"would now judge by fused-free, .* Other-7B .* by fused: set GASP_DETECTOR=fused .*=fused-free",
         ),
-        (OTHER, "gasp-3 jsd", r"would now judge by gap, .* by jsd: set GASP_DETECTOR=jsd .*, or set GASP_DETECTOR=gap"),
+        (OTHER, "gasp-3 readout-1", r"would now judge by fused-free, .* by readout: .* SmolLM2-135M.*=fused-free"),
+        (
+            OTHER,
+            "gasp-3 jsd",
+            r"would now judge by fused-free, .* by jsd: set GASP_DETECTOR=jsd .*, or set GASP_DETECTOR=fused-free",
+        ),
         (
             KNOWN,
             "gasp-3",

@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 
 from gasp_core.detectors.detector import AnswerEvidence
-from gasp_core.detectors.directed import directed_logistic, directed_sum, directed_terms
-from gasp_core.detectors.fused import FUSED
-from gasp_core.detectors.fused_model import DIRECTIONS, Fused, fused_features, shipped_fused
-from gasp_core.errors import ModelUnsupported
+from gasp_core.detectors.directed import directed_logistic, directed_terms
+from gasp_core.detectors.fused import FUSED, FUSED_FREE
+from gasp_core.detectors.fused_model import (
+    DIRECTIONS,
+    EQUAL_COEFFICIENT,
+    Fused,
+    equal_fused,
+    fused_features,
+    shipped_fused,
+)
 from gasp_core.grounding import (
     AnswerGrounding,
     Exchange,
@@ -77,13 +83,21 @@ def test_every_coefficient_that_ships_has_its_direction() -> None:
     assert all(term.deviation > 0 for term in terms)
 
 
-def test_coefficients_are_refused_for_the_scores_of_another_scorer() -> None:
-    with pytest.raises(ModelUnsupported, match="fitted to the scores of SmolLM2"):
-        FUSED.require_admission(OTHER)
+def test_coefficients_are_for_the_scorers_that_they_were_learned_from_and_others_are_standardised() -> None:
     known = shipped().scorers[0]
-    FUSED.require_admission(known)
-    with pytest.raises(ModelUnsupported):
-        FUSED.require_admission(replace(known, template="chat-1"))
+    for detector in (FUSED, FUSED_FREE):
+        assert detector.is_fitted_to(known)
+        assert not detector.is_fitted_to(replace(known, template="chat-1"))
+        assert not detector.is_fitted_to(OTHER)
+        assert detector.admits(OTHER)
+
+
+def test_equal_weights_are_those_terms_each_in_its_direction() -> None:
+    equal = equal_fused()
+    assert [replace(term, coefficient=0.0) for term in equal.terms] == [
+        replace(term, coefficient=0.0) for term in shipped().terms
+    ]
+    assert [term.coefficient for term in equal.terms] == [EQUAL_COEFFICIENT * sign for sign in DIRECTIONS.values()]
 
 
 def test_the_file_says_what_it_was_learned_from() -> None:
@@ -119,8 +133,3 @@ def test_a_term_that_would_turn_against_its_direction_is_left_out() -> None:
     terms, _ = directed_terms(readings, unsupported)
     assert terms[-1].coefficient == 0.0
     assert directed_logistic(readings, unsupported)(readings)[unsupported].mean() < 0.5
-
-
-def test_the_sum_without_training_adds_every_term_in_its_direction() -> None:
-    readings = np.array([[1.0] * 8, [3.0] * 8])
-    assert directed_sum(readings, np.zeros(2, dtype=bool))(readings).tolist() == [4.0, -4.0]

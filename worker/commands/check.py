@@ -12,7 +12,7 @@ from worker.broker.admin import BrokerAdmin
 from worker.broker.errors import BrokerError
 from worker.errors import WorkerError
 from worker.schema_registry.schemas import opened_schemas
-from worker.service import load_scorer
+from worker.service import load_scorer, standardised_for
 from worker.settings.detectors import choose_detector
 from worker.settings.security import kafka_security, security_warning
 from worker.settings.settings import Settings, read_settings
@@ -58,7 +58,8 @@ def _find(part: str, doing: str, look: Callable[[], str]) -> CheckResult:
 def _model(settings: Settings) -> str:
     scorer = load_scorer(settings)
     newest = _newest_method(settings, scorer.identity.model)
-    detector = choose_detector(settings.detector, scorer.identity, newest, settings.detector_file)
+    chosen = choose_detector(settings.detector, scorer.identity, newest, settings.detector_file)
+    detector = standardised_for(scorer, chosen)
     return detector.judging(scorer.reading(detector.taps()).identity).label
 
 

@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from gasp_core.detectors.detector import Detector
-from gasp_core.detectors.fused import FUSED
+from gasp_core.detectors.fused import FUSED, FUSED_FREE
 from gasp_core.detectors.readout.detector import READOUT, readout_from
 from gasp_core.detectors.registry import AUTO, best_for, detector_named, judging_in
+from gasp_core.detectors.two_pass import GAP
 from gasp_core.errors import DetectorError, ModelUnsupported
 from gasp_core.identity import ScorerIdentity
 from worker.errors import SettingsError
 
 # Those that have a version to be stored under, and bounds to begin with.
-DetectorChoice: TypeAlias = Literal["auto", "gap", "jsd", "fused", "readout"]
+DetectorChoice: TypeAlias = Literal["auto", "gap", "jsd", "fused", "fused-free", "readout"]
+
+# What auto stood for in earlier releases, for scorers that it now stands for something else with.
+_EARLIER = {READOUT.name: FUSED, FUSED_FREE.name: GAP}
 
 
 def choose_detector(
@@ -25,10 +29,10 @@ def choose_detector(
 ) -> Detector:
     """The detector of that name; auto: the best that the scorer admits. ``file`` is a readout to go by instead.
 
-    A database whose newest verdict is by fused goes on with it where readout would be the best.
-    ``newest`` is the method of the newest verdict that the same model gave in this database, if there is any. Raises
-    SettingsError if the scorer does not admit what was asked for, or if auto would not go on with the detector of that
-    verdict: thresholds, labels and people's habits belong to it.
+    It is yet to be standardised (``gasp_core.detectors.standard``). ``newest`` is the method of the newest verdict that
+    the same model gave in this database, if there is any; what is by the detector that auto stood for in an earlier
+    release goes on with that. Raises SettingsError if the scorer does not admit what was asked for, or if auto would
+    not go on with the detector of that verdict: thresholds, labels and people's habits belong to it.
     """
     if file is not None:
         return _of_file(name, scorer, file)
@@ -38,7 +42,7 @@ def choose_detector(
     try:
         detector.require_admission(scorer)
     except ModelUnsupported as error:
-        raise SettingsError(f"GASP_DETECTOR: {error}; gap and jsd take any model") from error
+        raise SettingsError(f"GASP_DETECTOR: {error}; fused-free, fused, gap and jsd take any model") from error
     return detector
 
 
@@ -58,7 +62,7 @@ def _best_as_before(scorer: ScorerIdentity, newest: str | None) -> Detector:
     before = best if newest is None else judging_in(newest)
     if before is best:
         return best
-    if before is FUSED and best is READOUT and before.admits(scorer):
+    if before is _EARLIER.get(best.name) and before.admits(scorer):
         # What a release brings must not stop a worker that is upgraded; it waits to be asked for.
         return before
     try:

@@ -30,8 +30,8 @@ class ScoringChoice(BaseModel):
     )
     detector: DetectorChoice = Field(
         "auto",
-        description="What verdicts go by: gap, jsd, fused or readout. auto is the first of readout and fused that was "
-        "learned from the model, else gap",
+        description="What verdicts go by: gap, jsd, fused, fused-free or readout. auto is the first of readout and "
+        "fused that was learned from the model, else fused-free",
     )
     detector_file: Path | None = Field(
         None, description="A readout that `gasp train` learned from the model, to go by instead of what comes along"

@@ -15,7 +15,7 @@ import torch
 
 import gasp_core
 from gasp_core import GASP, Case, Detection, SentenceResult, chunk_spans, evaluate, read_items, write_records
-from gasp_core.detectors.two_pass import GAP
+from gasp_core.detectors.fused import FUSED_FREE
 from gasp_core.errors import DetectorError, ModelUnsupported
 from gasp_core.grounding import AnswerGrounding, Exchange, Passage
 from gasp_core.model import LanguageModel
@@ -159,12 +159,12 @@ def test_an_unknown_feature_is_refused_before_a_model_is_loaded(feature: str) ->
 
 def test_who_names_nothing_gets_the_best_detector_that_the_model_admits_and_its_first_bound(folder: str) -> None:
     plain = GASP(folder, device="cpu", dtype="float32")
-    assert (plain.detector, plain.threshold) == (GAP.name, 0.15)
+    assert (plain.detector, plain.threshold) == (FUSED_FREE.name, 2.0)
     found = plain.detect(CONTEXT, ANSWER, QUESTION)
-    assert {one.detector for one in found} == {"gap"}
+    assert {one.detector for one in found} == {"fused-free"}
     for one in found:
-        assert one.sensitivity == one.features["gap"]
-        assert one.flagged == (None if one.sensitivity is None else one.sensitivity < 0.15)
+        assert (one.sensitivity is None) == (one.features["gap"] is None)
+        assert one.flagged == (None if one.sensitivity is None else one.sensitivity < 2.0)
     assert any(one.supporting_chunk is not None for one in found)
 
 
@@ -194,7 +194,7 @@ def test_a_threshold_in_a_call_without_a_detector_is_one_of_gasp_rags(folder: st
     theirs = GASP(folder, k_chunks=5, device="cpu")
     assert_alike(plain.detect(CONTEXT, ANSWER, threshold=0.5), theirs.detect(CONTEXT, ANSWER, threshold=0.5))
     assert_alike(plain.detect_batch(ITEMS, threshold=0.5), theirs.detect_batch(ITEMS, threshold=0.5))
-    assert plain.detect(CONTEXT, ANSWER).sentences[1].detector == "gap"
+    assert plain.detect(CONTEXT, ANSWER).sentences[1].detector == "fused-free"
     named = GASP(folder, detector="jsd", device="cpu")
     assert {one.detector for one in named.detect(CONTEXT, ANSWER, threshold=0.5)} == {"jsd"}
 
@@ -206,7 +206,7 @@ def test_a_detector_that_is_named_goes_with_gasp_rags_parameters(folder: str) ->
     assert one.sensitivity == one.features["jsd_noctx"]
     assert GASP(folder, threshold=None, detector="jsd", device="cpu").threshold is None
     assert GASP(folder, threshold=0.3, detector="max_drop", device="cpu").detector == "max-drop"
-    assert GASP(folder, k_chunks=2, detector="auto", device="cpu").detector == "gap"
+    assert GASP(folder, k_chunks=2, detector="auto", device="cpu").detector == "fused-free"
     assert GASP(folder, detector="perplexity", device="cpu").detect(CONTEXT, ANSWER).sentences[1].flagged is None
 
 
@@ -242,9 +242,12 @@ def test_a_detector_that_is_of_no_use_is_refused_before_a_model_is_loaded(named:
         GASP("no-such-model", **named)
 
 
-def test_coefficients_for_the_scores_of_others_are_refused(folder: str) -> None:
-    with pytest.raises(ModelUnsupported, match="fused was fitted to the scores of SmolLM2"):
-        GASP(folder, detector="fused", device="cpu")
+def test_a_readout_of_the_states_of_others_is_refused_and_fused_standardised(folder: str) -> None:
+    with pytest.raises(ModelUnsupported, match="readout was fitted to the scores of SmolLM2"):
+        GASP(folder, detector="readout", device="cpu")
+    fused = GASP(folder, detector="fused", device="cpu")
+    assert (fused.detector, fused.threshold) == ("fused", 2.0)
+    assert fused.detect(CONTEXT, ANSWER).sentences[1].sensitivity is not None
 
 
 def test_fewer_than_one_chunk_is_refused_before_a_model_is_loaded() -> None:
