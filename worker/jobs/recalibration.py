@@ -1,4 +1,8 @@
-"""Recalibration: from the labels of each app and scorer to a new threshold version, or to the reason for none."""
+"""Recalibration: from the labels of each app and scorer to a new threshold version, or to the reason for none.
+
+First it is asked whether the labels teach a correction of the detector's scores, or another one than is in force; then
+the bounds are learned for the scores as they are from then on. Both are one version.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,12 @@ from worker.errors import Stopped
 from worker.jobs.each_app import each_app
 from worker.jobs.hold import is_held
 from worker.rules.calibration.labels import LabelledSentence
-from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Recalibration, recalibrate
+from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Numbers, Recalibration, recalibrate
 from worker.rules.policy import ReviewPolicy
+from worker.rules.refit.correction import Correction
+from worker.rules.refit.lesson import TaughtSentence
+from worker.rules.refit.refit import Refit, RefitOutcome, Taught, refit
+from worker.rules.scale import carried_over, labelled, labelled_under
 from worker.rules.verdict import Threshold, threshold_for
 from worker.store.calibration_runs import OVERTAKEN, CalibrationRun, CalibrationRuns
 from worker.store.evidence import Evidence
@@ -31,14 +39,17 @@ SET_BY_HAND = "set_by_hand"
 
 log = structlog.get_logger(__name__)
 
-_Labels = Sequence[tuple[str, LabelledSentence]]
+_Labels = Sequence[tuple[str, TaughtSentence]]
+# What of the evidence makes it no evidence: then nothing is put in force, whatever the labels teach.
+_UNUSABLE = {"not_finite", "bad_probability", "no_traffic", "no_spread"}
 
 
 @dataclass(frozen=True, slots=True)
 class AppRecalibration:
     """The outcome for one app (None: all without their own) under one scorer; ``added`` is the version in force now.
 
-    Without ``added`` nothing has changed, in a dry run whatever the outcome.
+    ``correction`` is what the bounds of ``result`` are meant for, ``refit`` how it was arrived at, None if that was not
+    asked. Without ``added`` nothing has changed, in a dry run whatever the outcome.
     """
 
     app: str | None
@@ -46,12 +57,14 @@ class AppRecalibration:
     in_force: Threshold
     policy: ReviewPolicy
     result: Recalibration
+    correction: Correction | None = None
+    refit: Refit | None = None
     added: Version | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalibrator:
-    """Learns the thresholds of apps and scorers from their labels."""
+    """Learns the corrections and thresholds of apps and scorers from their labels."""
 
     scorers: Scorers
     evidence: Evidence
@@ -109,19 +122,39 @@ class Recalibrator:
             held = Recalibration(
                 CalibrationOutcome.REFUSED, SET_BY_HAND, present.flag_below, present.attribute_below, None, {"app": app}
             )
-            return AppRecalibration(app, scorer_id, present, policy, held)
+            return AppRecalibration(app, scorer_id, present, policy, held, present.correction)
+        own = [label for name, label in labels if app in {None, name}]
+        learned = _learned(own, present.correction)
+        pooled = labelled_under((label for _, label in labels), learned.correction)
+        result = self._bounds(app, scorer_id, present, policy, _unseen(own, learned), pooled, learned)
+        if _is_other(learned) and result.reason not in _UNUSABLE:
+            result = _promoted(result, learned)
+        result = replace(result, numbers=result.numbers | _figures(learned))
+        kept = learned.correction if result.outcome is CalibrationOutcome.NEW else present.correction
+        return AppRecalibration(app, scorer_id, present, policy, result, kept, learned)
+
+    def _bounds(
+        self,
+        app: str | None,
+        scorer_id: int,
+        present: Threshold,
+        policy: ReviewPolicy,
+        labels: Sequence[LabelledSentence],
+        pooled: Sequence[LabelledSentence],
+        learned: Refit,
+    ) -> Recalibration:
+        """Bounds for the scores as they are corrected from now on.
+
+        If they are corrected otherwise than before, those in force are first carried over to the new scores.
+        """
         apps = self.interactions.apps() if app is None else [app]
-        reference = self.evidence.population(apps, scorer_id, until=present.activated_at).scores
-        result = recalibrate(
-            app,
-            [label for name, label in labels if app in {None, name}],
-            [label for _, label in labels],
-            self.evidence.population(apps, scorer_id),
-            reference if len(reference) else None,
-            policy,
-            InForce(present.flag_below, present.attribute_below, present.curve),
-        )
-        return AppRecalibration(app, scorer_id, present, policy, result)
+        traffic = partial(self.evidence.population, apps, scorer_id)
+        population = traffic(correction=learned.correction)
+        reference = traffic(correction=learned.correction, until=present.activated_at).scores
+        in_force = InForce(present.flag_below, present.attribute_below, present.curve)
+        if _is_other(learned) and len(population.scores):
+            in_force = carried_over(in_force, traffic(correction=present.correction), population)
+        return recalibrate(app, labels, pooled, population, reference if len(reference) else None, policy, in_force)
 
     def _book(self, finding: AppRecalibration, trigger: str) -> AppRecalibration:
         result = finding.result
@@ -150,14 +183,60 @@ class Recalibrator:
         return replace(finding, result=result, added=added)
 
 
+def _learned(own: Sequence[TaughtSentence], present: Correction | None) -> Refit:
+    """What the labels teach that have terms."""
+    read = [label for label in own if label.terms]
+    learned = refit(read, None if present is None else Taught(present, present.learned_until))
+    if learned.outcome is not RefitOutcome.NEW or learned.correction is None:
+        return learned
+    until = max(label.labelled_at for label in read)
+    return replace(learned, correction=replace(learned.correction, learned_until=until))
+
+
+def _unseen(own: Sequence[TaughtSentence], learned: Refit) -> list[LabelledSentence]:
+    """The labels with scores by what was learned without them. Those without terms have none under a correction."""
+    read = (label for label in own if label.terms)
+    unseen = [labelled(label, score) for label, score in zip(read, learned.scores, strict=True)]
+    return [*unseen, *labelled_under((label for label in own if not label.terms), learned.correction)]
+
+
+def _is_other(learned: Refit) -> bool:
+    return learned.outcome in {RefitOutcome.NEW, RefitOutcome.WITHDRAWN}
+
+
+def _promoted(result: Recalibration, learned: Refit) -> Recalibration:
+    """Another correction is worth a version, whatever came of the bounds: kept, they flag the same share as before."""
+    numbers = result.numbers | {"bounds": f"{result.outcome} ({result.reason})"}
+    return replace(result, outcome=CalibrationOutcome.NEW, reason=learned.reason, numbers=numbers)
+
+
+def _figures(learned: Refit) -> Numbers:
+    """What came of the refit, beside what came of the bounds."""
+    return {"refit": learned.reason} | {f"refit_{name}": value for name, value in learned.numbers.items()}
+
+
 def _proposal(finding: AppRecalibration) -> Proposal:
-    result, policy = finding.result, finding.policy
+    result = finding.result
     return Proposal(
         app=finding.app,
         scorer_id=finding.scorer_id,
         flag_below=result.flag_below,
         attribute_below=result.attribute_below,
         learned_from="calibrated",
-        note=f"{result.numbers.get('n_labels')} labels, for {policy.objective} {policy.target:g}",
+        note=_note(finding),
         curve=result.curve,
+        correction=finding.correction,
     )
+
+
+def _note(finding: AppRecalibration) -> str:
+    result, policy, learned = finding.result, finding.policy, finding.refit
+    labels = f"{result.numbers.get('n_labels')} labels, for {policy.objective} {policy.target:g}"
+    if learned is None or not _is_other(learned):
+        return labels
+    found = learned.numbers
+    if learned.outcome is RefitOutcome.WITHDRAWN:
+        loss = f"AUC {found['auc_champion']:.3f}, without it {found['auc_shipped']:.3f}"
+        return f"{labels}; not corrected any more: {loss}"
+    gain = f"AUC {found['auc_champion']:.3f} -> {found['auc_challenger']:.3f} +- {found['standard_error']:.3f}"
+    return f"{labels}; corrected as {found['n_labels']} of them teach: {gain} (novel words {found['auc_lexical']:.3f})"

@@ -43,7 +43,7 @@ def gather(store: Store, app: str, since: datetime, scorer: str | None) -> Conte
         scorer_id, label = chosen.id, chosen.label
     subject = Subject(app, scorer_id, since, datetime.now(UTC))
     threshold = threshold_for(app, store.thresholds.in_force(scorer_id))
-    found = store.reports.read(subject)
+    found = store.reports.read(subject, threshold.correction)
     return Contents(
         subject, label, threshold, found, quality(found.labels, found.scores, threshold.flag_below, threshold.curve)
     )

@@ -10,10 +10,12 @@ import numpy as np
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Double,
     FromClause,
     Select,
     and_,
     any_,
+    cast,
     column,
     func,
     literal,
@@ -22,9 +24,12 @@ from sqlalchemy import (
     union_all,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.types import Text
+from sqlalchemy.types import REAL, Text
 
-from worker.rules.calibration.labels import LabelledSentence, Population
+from worker.rules.calibration.labels import Population
+from worker.rules.refit.correction import TERMS, Correction
+from worker.rules.refit.lesson import TaughtSentence
+from worker.store.corrected import Columns, corrected_score, detector_score
 from worker.store.repository import Repository, reads
 from worker.store.tables import interactions, sentences, verdicts
 
@@ -52,8 +57,10 @@ _consensus = table(
             "score",
             "selection_probability",
             "unsupported",
+            "correction",
         )
     ),
+    column("terms", ARRAY(REAL)),
 ).c
 
 
@@ -61,8 +68,11 @@ class Evidence(Repository):
     """What the thresholds of one scorer identity are learned from."""
 
     @reads
-    def labelled_sentences(self, connection: Connection, scorer_id: int) -> list[tuple[str, LabelledSentence]]:
-        """What people agreed on in the last year, with its app, newest first: at most 50,000 sentences."""
+    def labelled_sentences(self, connection: Connection, scorer_id: int) -> list[tuple[str, TaughtSentence]]:
+        """What people agreed on in the last year, with its app, newest first: at most 50,000 sentences.
+
+        The scores are the detector's, whatever correction the sentence was judged by.
+        """
         return labelled_sentences(connection, scorer_id)
 
     @reads
@@ -73,18 +83,21 @@ class Evidence(Repository):
         scorer_id: int,
         *,
         until: datetime | None = None,
+        correction: Correction | None = None,
         max_answers: int = MAX_ANSWERS,
     ) -> Population:
         """The scores of the apps' current answers that were stored in the 28 days before ``until`` (None: now).
 
-        Of more than ``max_answers`` answers a random share is read, of more than 50,000 sentences a random part is
-        kept.
+        They are those under ``correction`` (None: the detector's own), whatever the sentences were judged by; without
+        terms a sentence has none under any. Of more than ``max_answers`` answers a random share is read, of more than
+        50,000 sentences a random part is kept.
         """
         end = datetime.now(UTC) if until is None else until
         counted = select(func.count(), func.min(interactions.c.stored_at)).where(*_window(interactions, apps, end))
         stored, first = connection.execute(counted).one()
         share = min(1.0, max_answers / max(stored, 1))
-        rows = connection.execute(_scores(apps, scorer_id, end, share)).all()
+        found = connection.execute(_scores(apps, scorer_id, end, share, correction)).all()
+        rows = [row for row in found if row.score is not None]
         answers = np.array([row.verdict_id for row in rows], dtype=np.int64)
         scores = np.array([row.score for row in rows], dtype=np.float64)
         names, places = np.unique(answers, return_inverse=True)
@@ -94,24 +107,26 @@ class Evidence(Repository):
         kept = scores
         if len(scores) > MAX_SENTENCES:
             kept = np.random.default_rng(_SEED).choice(scores, MAX_SENTENCES, replace=False)
-        return Population(kept, lowest, len(scores) / share / days)
+        return Population(kept, lowest, len(found) / share / days)
 
 
 def labelled_sentences(
     connection: Connection, scorer_id: int, *, days: int = LABEL_DAYS, limit: int = MAX_LABELS
-) -> list[tuple[str, LabelledSentence]]:
+) -> list[tuple[str, TaughtSentence]]:
     """What people agreed on in the last days, with its app, newest first: at most ``limit`` sentences.
 
     A label belongs to the text: where the task was another scorer's, the score is that of this scorer for the same
     characters of the same answer, and the probability stays that of the task. Sentences that this scorer has no
-    score for, or that nobody knows the probability of, are left out.
+    score for, or that nobody knows the probability of, are left out. The scores are the detector's, uncorrected.
     """
     rows = union_all(_own(scorer_id, days), _of_others(scorer_id, days)).subquery()
     newest = select(rows).order_by(rows.c.labelled_at.desc()).limit(limit)
     return [
         (
             row.app,
-            LabelledSentence(row.score, row.unsupported, row.probability, row.cluster, row.labelled_at.timestamp()),
+            TaughtSentence(
+                row.score, _terms(row.terms), row.unsupported, row.probability, row.cluster, row.labelled_at.timestamp()
+            ),
         )
         for row in connection.execute(newest)
     ]
@@ -119,7 +134,7 @@ def labelled_sentences(
 
 def _own(scorer_id: int, days: int) -> Select[Any]:
     """Labels of this scorer's tasks, which keep the score when retention has taken the answer."""
-    return select(*_facts(), _consensus.score).where(
+    return select(*_facts(), *_scored(_consensus)).where(
         *_usable(days), _consensus.scorer_id == scorer_id, _consensus.score.is_not(None)
     )
 
@@ -133,11 +148,21 @@ def _of_others(scorer_id: int, days: int) -> Select[Any]:
         sentences.c.end_char == _consensus.end_char,
     )
     return (
-        select(*_facts(), sentences.c.score)
+        select(*_facts(), *_scored(sentences.c))
         .join(verdicts, judged)
         .join(sentences, same_text)
         .where(*_usable(days), _consensus.scorer_id != scorer_id, sentences.c.score.is_not(None))
     )
+
+
+def _scored(row: Columns) -> tuple[ColumnElement[Any], ...]:
+    # In double precision, as a number of single precision is written shorter than it is.
+    return detector_score(row).label("score"), cast(row.terms, ARRAY(Double)).label("terms")
+
+
+def _terms(stored: Sequence[float] | None) -> tuple[float, ...]:
+    """Empty where there are none, or not those of this release."""
+    return () if stored is None or len(stored) != len(TERMS) else tuple(stored)
 
 
 def _facts() -> tuple[ColumnElement[Any], ...]:
@@ -160,14 +185,16 @@ def _usable(days: int) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _scores(apps: Sequence[str], scorer_id: int, end: datetime, share: float) -> Select[Any]:
+def _scores(
+    apps: Sequence[str], scorer_id: int, end: datetime, share: float, correction: Correction | None
+) -> Select[Any]:
     # Pages of the table are drawn, not rows, so that the rest of it is not read.
     drawn = interactions.tablesample(func.system(100 * share), name="drawn", seed=literal(_SEED))
     source: FromClause = drawn if share < 1 else interactions
     judged = and_(verdicts.c.interaction_pk == source.c.id, verdicts.c.scorer_id == scorer_id)
     theirs = and_(sentences.c.verdict_id == verdicts.c.id, sentences.c.scored_at == verdicts.c.scored_at)
     return (
-        select(sentences.c.verdict_id, sentences.c.score)
+        select(sentences.c.verdict_id, corrected_score(sentences.c, correction).label("score"))
         .select_from(source.join(verdicts, judged).join(sentences, theirs))
         .where(*_window(source, apps, end), source.c.is_current, sentences.c.score.is_not(None))
         # Nothing is judged before it is stored; leaves the weeks before unread.

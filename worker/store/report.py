@@ -9,6 +9,9 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, TableClause, and_, column, func, or_, select, table
 
 from worker.rules.calibration.labels import Floats, LabelledSentence
+from worker.rules.refit.correction import Correction
+from worker.rules.scale import labelled_under
+from worker.store.corrected import corrected_score
 from worker.store.evidence import labelled_sentences
 from worker.store.queue_days import queue_days
 from worker.store.report_contents import Change, Found, Lowest, ReviewerAgreement, Run, Subject, Totals
@@ -75,18 +78,18 @@ _agreement = _view("v_reviewer_agreement", "app", "reviewer_a", "reviewer_b", "s
 class Reports(Repository):
     """What reports show."""
 
-    def read(self, subject: Subject) -> Found:
-        """Read it all, in the state of one moment. Raises StoreError."""
+    def read(self, subject: Subject, correction: Correction | None = None) -> Found:
+        """Read it all, in the state of one moment, with scores and labels under a correction. Raises StoreError."""
         with self.database.read(one_moment=True) as connection:
-            return _found(connection, subject)
+            return _found(connection, subject, correction)
 
 
-def _found(connection: Connection, subject: Subject) -> Found:
+def _found(connection: Connection, subject: Subject, correction: Correction | None) -> Found:
     totals = _totals(connection, subject)
     return Found(
         totals=totals,
-        scores=_scores(connection, subject, totals.answers),
-        labels=_labelled(connection, subject),
+        scores=_scores(connection, subject, totals.answers, correction),
+        labels=_labelled(connection, subject, correction),
         days=queue_days(connection, subject.app, subject.scorer_id, subject.since, subject.until),
         changes=_changes(connection, subject),
         runs=_calibrations(connection, subject),
@@ -115,28 +118,30 @@ def _totals(connection: Connection, subject: Subject) -> Totals:
     return Totals(*connection.execute(counted).one())
 
 
-def _scores(connection: Connection, subject: Subject, answers: int) -> Floats:
+def _scores(connection: Connection, subject: Subject, answers: int, correction: Correction | None) -> Floats:
     read = _HASHES * min(1.0, MAX_ANSWERS / max(answers, 1))
     chosen = _answers(subject, verdicts.c.id, verdicts.c.scored_at).where(
         func.mod(func.abs(func.hashint8(interactions.c.id).cast(sentences.c.verdict_id.type)), _HASHES) < read
     )
     theirs = chosen.subquery()
+    score = corrected_score(sentences.c, correction)
     found = (
-        select(sentences.c.score)
+        select(score)
         .join(theirs, and_(sentences.c.verdict_id == theirs.c.id, sentences.c.scored_at == theirs.c.scored_at))
-        .where(sentences.c.score.is_not(None))
+        .where(score.is_not(None))
     )
     return np.fromiter(connection.scalars(found), dtype=np.float64)
 
 
-def _labelled(connection: Connection, subject: Subject) -> tuple[LabelledSentence, ...]:
+def _labelled(connection: Connection, subject: Subject, correction: Correction | None) -> tuple[LabelledSentence, ...]:
     days = (datetime.now(UTC) - subject.since).days + 1
     first, last = subject.since.timestamp(), subject.until.timestamp()
-    return tuple(
+    theirs = [
         label
         for app, label in labelled_sentences(connection, subject.scorer_id, days=days)
         if app == subject.app and first <= label.labelled_at < last
-    )
+    ]
+    return tuple(labelled_under(theirs, correction))
 
 
 def _changes(connection: Connection, subject: Subject) -> tuple[Change, ...]:

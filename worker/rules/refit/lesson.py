@@ -15,8 +15,8 @@ from worker.rules.refit.correction import TERMS, Correction
 class TaughtSentence:
     """One sentence that people judged.
 
-    ``score`` is what the detector gave it without any correction, ``terms`` are in the order of TERMS; the rest is as
-    ``LabelledSentence`` has it.
+    ``score`` is what the detector gave it without any correction, ``terms`` are in the order of TERMS, empty where they
+    are not known; the rest is as ``LabelledSentence`` has it. Nothing is learned from those without terms.
     """
 
     score: float

@@ -1,0 +1,277 @@
+"""From labels in the database to a corrected detector in force with its bounds, or to the reason why not."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gasp_core.detectors.fused_model import Term
+from tests.integration.store_examples import advance, prepared, rows, scored
+from worker.jobs.recalibration import COMMAND, AppRecalibration, Recalibrator
+from worker.rules.calibration.recalibrate import CalibrationOutcome
+from worker.rules.refit.correction import TERMS, Correction
+from worker.rules.settlement import Settlement
+from worker.rules.verdict import Threshold, threshold_for
+from worker.store.store import Store
+from worker.store.threshold_versions import Proposal
+
+SENTENCES = 4
+COVERAGE = TERMS.index("coverage")
+# What the harm of a correction is that takes the score away and more.
+HARMFUL = Correction((Term("coverage", 0.5, 1.0, -8.0),), learned_until=0.0)
+
+ASKED = """
+    WITH task AS (
+        INSERT INTO review_tasks
+            (app, interaction_id, revision, interaction_pk, scorer_id, threshold_id, reason, probability, lowest_score,
+             reviewers, state, closed_at)
+        SELECT i.app, i.interaction_id, i.revision, i.id, v.scorer_id, v.threshold_id, 'sampled', 0.5, v.lowest_score,
+            1, 'labelled', now()
+        FROM verdicts v JOIN interactions i ON i.id = v.interaction_pk
+        WHERE NOT EXISTS (SELECT FROM review_tasks t WHERE t.interaction_pk = i.id)
+        RETURNING id, interaction_pk, scorer_id
+    )
+    INSERT INTO review_sentences
+        (task_pk, sentence_index, start_char, end_char, score, flagged, reason, probability, terms, correction)
+    SELECT task.id, s.sentence_index, s.start_char, s.end_char, s.score, s.flagged, 'sampled', 0.5, s.terms,
+        s.correction
+    FROM task
+    JOIN verdicts v ON v.interaction_pk = task.interaction_pk AND v.scorer_id = task.scorer_id
+    JOIN sentences s ON s.verdict_id = v.id
+"""
+LABELLED = """
+    INSERT INTO review_labels (tool, external_id, action, label, task_id, sentence_index, reviewer, source)
+    SELECT 'test', said.interaction_id || '-' || said.sentence_index, 'label', said.label, t.task_id,
+        said.sentence_index, 'ada', 'sql'
+    FROM unnest(%(ids)s::text[], %(indexes)s::int[], %(labels)s::text[])
+        AS said (interaction_id, sentence_index, label)
+    JOIN review_tasks t ON t.interaction_id = said.interaction_id
+"""
+TABLES = ("thresholds", "threshold_activations", "calibration_runs")
+
+
+class Desk:
+    """Answers of apps that are judged by what is in force when they come, and reviewers who say what of them is true.
+
+    A deviation of ``coverage`` is worth ``effect`` log-odds of being grounded.
+    """
+
+    def __init__(self, store: Store, url: str) -> None:
+        self.store, self.url = store, url
+        self.scorer_id, self.default = prepared(store)
+        self.offset = 0
+
+    def comes(self, answers: int, *, effect: float, app: str = "shop", labelled: bool = True) -> None:
+        rng = np.random.default_rng(self.offset)
+        threshold = threshold_for(app, self.store.thresholds.in_force(self.scorer_id, [app]))
+        batch: list[Settlement] = []
+        ids: list[str] = []
+        indexes: list[int] = []
+        labels: list[str] = []
+        for place in range(self.offset, self.offset + answers):
+            scores = 1.5 + 1.5 * rng.normal(size=SENTENCES)
+            terms = rng.normal(size=(SENTENCES, len(TERMS))).astype(np.float32).astype(np.float64)
+            grounded = rng.random(SENTENCES) < 1 / (1 + np.exp(-(scores + effect * terms[:, COVERAGE])))
+            values = [tuple(row) for row in terms.tolist()]
+            batch.append(scored(place, f"id-{place}", scores.tolist(), threshold, app=app, terms=values))
+            ids += [f"id-{place}"] * SENTENCES
+            indexes += range(SENTENCES)
+            labels += ["supported" if one else "unsupported" for one in grounded]
+        end = self.offset + answers
+        self.store.settlements.settle(self.scorer_id, batch, [advance(self.offset, end)])
+        self.offset = end
+        if labelled:
+            rows(self.url, ASKED)
+            rows(self.url, LABELLED, ids=ids, indexes=indexes, labels=labels)
+
+    def run(self, **options: Any) -> list[AppRecalibration]:
+        return list(Recalibrator.of(self.store).recalibrations(threading.Event(), trigger=COMMAND, **options))
+
+    def in_force(self, app: str | None = "shop") -> Threshold:
+        in_force = self.store.thresholds.in_force(self.scorer_id)
+        return in_force[None] if app is None else threshold_for(app, in_force)
+
+    def put(self, correction: Correction, app: str = "shop") -> Threshold:
+        proposal = Proposal(app, self.scorer_id, 0.5, 0.5, "calibrated", "for tests", correction=correction)
+        self.store.thresholds.activate(self.store.thresholds.add(proposal).id, "worker")
+        return self.in_force(app)
+
+    def books(self) -> list[list[dict[str, Any]]]:
+        return [rows(self.url, f"SELECT * FROM {table} ORDER BY id") for table in TABLES]
+
+
+@pytest.fixture
+def desk(store: Store, database_url: str) -> Desk:
+    return Desk(store, database_url)
+
+
+def without_refit(finding: AppRecalibration) -> dict[str, Any]:
+    return {name: value for name, value in finding.result.numbers.items() if not name.startswith("refit")}
+
+
+def test_what_reviewers_teach_comes_into_force_with_its_bounds_as_one_version(desk: Desk) -> None:
+    desk.comes(120, effect=2.0)
+    (found,) = desk.run(app="shop")
+    assert (found.result.outcome, found.result.reason) == (CalibrationOutcome.NEW, "better")
+    version = desk.in_force()
+    assert found.added is not None
+    assert (version.id, version.name, version.learned_from) == (found.added.id, "shop/1", "calibrated")
+    assert version.correction is not None
+    assert version.correction == found.correction
+    assert {term.name: term.coefficient for term in version.correction.terms}["coverage"] > 0.5
+    assert version.correction.learned_until > 0
+    assert version.curve is not None
+    assert found.added.note is not None
+    assert found.added.note.startswith("480 labels, for recall 0.8; corrected as 480 of them teach: AUC 0.")
+    (run,) = rows(desk.url, "SELECT * FROM v_calibration_runs")
+    assert (run["outcome"], run["reason"], run["refit"], run["threshold_version"]) == (
+        "new",
+        "better",
+        "better",
+        "shop/1",
+    )
+    assert run["auc_learned"] - run["auc_in_force"] == pytest.approx(run["auc_difference"])
+    assert run["auc_difference"] > 1.645 * run["auc_standard_error"] > 0
+    assert run["auc_lexical"] == pytest.approx(0.5, abs=0.1)
+    entered = rows(desk.url, "SELECT reason FROM threshold_activations ORDER BY id")
+    assert [row["reason"] for row in entered] == ["seeded", "calibrated"]
+
+
+def test_the_bounds_are_of_corrected_scores(desk: Desk) -> None:
+    desk.comes(200, effect=2.0)
+    (found,) = desk.run(app="shop")
+    share = found.result.numbers["flagged_share"]
+    seen = desk.store.evidence.population(["shop"], desk.scorer_id, correction=found.correction)
+    assert float((seen.scores < found.result.flag_below).mean()) == pytest.approx(share)
+    desk.comes(100, effect=2.0, labelled=False)
+    (later,) = rows(
+        desk.url,
+        "SELECT avg(flagged::int)::float AS share, count(correction) AS corrected FROM v_sentences"
+        " WHERE threshold_version = 'shop/1'",
+    )
+    assert later["share"] == pytest.approx(share, abs=0.08)
+    assert later["corrected"] == 100 * SENTENCES
+
+
+def test_a_dry_run_finds_the_same_and_writes_nothing(desk: Desk) -> None:
+    desk.comes(120, effect=2.0)
+    before = desk.books()
+    (tried,) = desk.run(app="shop", dry_run=True)
+    assert desk.books() == before
+    (done,) = desk.run(app="shop")
+    assert (tried.result, tried.correction) == (done.result, done.correction)
+    assert tried.added is None
+
+
+@pytest.mark.parametrize(("answers", "effect", "reason"), [(20, 2.0, "too_few_labels"), (120, 0.0, "no_better")])
+def test_what_teaches_nothing_leaves_its_reason_and_the_bounds_are_learned_as_before(
+    desk: Desk, answers: int, effect: float, reason: str
+) -> None:
+    desk.comes(answers, effect=effect)
+    (with_terms,) = desk.run(app="shop", dry_run=True)
+    assert with_terms.correction is None
+    assert with_terms.result.numbers["refit"] == reason
+    assert with_terms.result.numbers["refit_n_labels"] == answers * SENTENCES
+    rows(desk.url, "UPDATE sentences SET terms = NULL")
+    rows(desk.url, "UPDATE review_sentences SET terms = NULL")
+    (without,) = desk.run(app="shop", dry_run=True)
+    assert without.result.numbers["refit"] == "too_few_labels"
+    assert without_refit(without) == without_refit(with_terms)
+    assert replace(without.result, numbers={}) == replace(with_terms.result, numbers={})
+
+
+def test_labels_from_before_and_after_a_correction_are_compared_on_one_scale(desk: Desk) -> None:
+    desk.comes(60, effect=2.0)
+    base = sorted((label.score, label.terms) for _, label in desk.store.evidence.labelled_sentences(desk.scorer_id))
+    version = desk.put(HARMFUL)
+    desk.comes(60, effect=2.0)
+    both = [label for _, label in desk.store.evidence.labelled_sentences(desk.scorer_id)]
+    assert len(both) == 120 * SENTENCES
+    stored = {row["score"] for row in rows(desk.url, "SELECT score FROM review_sentences WHERE correction IS NOT NULL")}
+    assert len(stored) == 60 * SENTENCES
+    assert stored.isdisjoint(label.score for label in both)
+    assert set(base) <= {(label.score, label.terms) for label in both}
+    assert np.mean([label.score for label in both]) == pytest.approx(1.5, abs=0.3)
+    (own, corrected) = (
+        desk.store.evidence.population(["shop"], desk.scorer_id, correction=one) for one in (None, version.correction)
+    )
+    assert sorted(own.scores) == pytest.approx(sorted(label.score for label in both))
+    assert sorted(corrected.scores) == pytest.approx(sorted(label.score + HARMFUL.of(label.terms) for label in both))
+    assert corrected.sentences_a_day == own.sentences_a_day
+
+
+def test_traffic_without_terms_has_no_score_under_a_correction_and_is_still_traffic(desk: Desk) -> None:
+    desk.comes(10, effect=0.0)
+    rows(desk.url, "UPDATE sentences SET terms = NULL WHERE sentence_index = 0")
+    rows(desk.url, "UPDATE sentences SET terms = terms[1:3] WHERE sentence_index = 1")
+    seen = desk.store.evidence.population(["shop"], desk.scorer_id, correction=HARMFUL)
+    assert len(seen.scores) == 20
+    assert len(seen.lowest) == 10
+    assert seen.sentences_a_day == 40
+    assert len(desk.store.evidence.population(["shop"], desk.scorer_id).scores) == 40
+
+
+def test_a_correction_in_force_is_kept_by_what_teaches_no_better_one(desk: Desk) -> None:
+    desk.comes(120, effect=2.0)
+    desk.run(app="shop")
+    first = desk.in_force()
+    (again,) = desk.run(app="shop")
+    assert again.result.numbers["refit"] == "no_better"
+    assert again.correction == first.correction
+    assert desk.in_force().correction == first.correction
+    # The bounds go on: a step was all that the first run might take of the way.
+    assert (again.result.outcome, again.result.reason) == (CalibrationOutcome.NEW, "reached")
+    assert desk.in_force().name == "shop/2"
+
+
+def test_a_correction_that_is_worse_than_none_is_withdrawn_with_its_bounds(desk: Desk) -> None:
+    desk.put(HARMFUL)
+    desk.comes(120, effect=0.0)
+    (found,) = desk.run(app="shop")
+    assert (found.result.outcome, found.result.reason) == (CalibrationOutcome.NEW, "worse_than_shipped")
+    version = desk.in_force()
+    assert (version.name, version.correction) == ("shop/2", None)
+    flagged = (desk.store.evidence.population(["shop"], desk.scorer_id).scores < version.flag_below).mean()
+    assert float(flagged) == pytest.approx(found.result.numbers["flagged_share"])
+    assert found.added is not None
+    assert "not corrected any more" in (found.added.note or "")
+
+
+def test_a_rollback_takes_correction_and_bounds_back_together(desk: Desk) -> None:
+    desk.comes(120, effect=2.0)
+    desk.run(app="shop")
+    back = desk.store.thresholds.roll_back("shop", desk.scorer_id, "ada")
+    assert back is not None
+    assert desk.in_force() == desk.default
+    desk.comes(1, effect=2.0, labelled=False)
+    newest = rows(desk.url, "SELECT correction FROM sentences ORDER BY verdict_id DESC LIMIT 4")
+    assert newest == [{"correction": None}] * 4
+
+
+def test_an_app_without_a_version_of_its_own_follows_what_all_apps_taught(desk: Desk) -> None:
+    desk.comes(60, effect=2.0, app="shop")
+    desk.comes(60, effect=2.0, app="help")
+    findings = {found.app: found for found in desk.run()}
+    assert set(findings) == {"help", "shop", None}
+    everyone = desk.in_force(None)
+    assert everyone.correction == findings[None].correction is not None
+    assert desk.in_force("new") == everyone
+    desk.comes(5, effect=2.0, app="new", labelled=False)
+    told = rows(
+        desk.url, "SELECT DISTINCT threshold_version, correction IS NULL AS plain FROM v_sentences WHERE app = 'new'"
+    )
+    assert told == [{"threshold_version": "*/2", "plain": False}]
+
+
+def test_without_traffic_that_has_terms_nothing_is_put_in_force(desk: Desk) -> None:
+    desk.comes(120, effect=2.0)
+    rows(desk.url, "UPDATE sentences SET terms = NULL")
+    (found,) = desk.run(app="shop")
+    assert (found.result.outcome, found.result.reason) == (CalibrationOutcome.REFUSED, "no_traffic")
+    assert found.result.numbers["refit"] == "better"
+    assert (found.correction, found.added) == (None, None)
+    assert desk.in_force() == desk.default
