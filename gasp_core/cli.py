@@ -272,11 +272,11 @@ def train(
     """
     require_writable(output, [READOUT_SUFFIX])
     require_extra("evaluation")
-    from gasp_core.training.command import TrainRequest, train  # imports torch, which --help can spare
+    from gasp_core.training.command import TrainRequest, sets_of, train  # imports torch, which --help can spare
 
     request = TrainRequest(model=model, device=device, dtype=dtype, layer=layer, seed=seed)
     with cpu_threads(threads):
-        readout, lines = train(sources, request, _tracking)
+        readout, lines = train(sets_of(sources), request, _tracking)
     readout.save(output)
     for line in lines:
         typer.echo(line)

@@ -23,12 +23,16 @@ LABEL_NAMES = ("labels", "sentence_labels", "answer_label")
 
 @dataclass(frozen=True, slots=True)
 class LabelSpan:
-    """A labelled half-open character span ``[start, end)`` of the answer; ``kind`` names its type, if it has one."""
+    """A labelled half-open character span ``[start, end)`` of the answer; ``kind`` names its type, if it has one.
+
+    ``weight`` is how many sentences it stands for where some were likelier to be asked about than others.
+    """
 
     start: int
     end: int
     unsupported: bool
     kind: str | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

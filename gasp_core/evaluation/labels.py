@@ -20,11 +20,13 @@ MIN_OVERLAP_CHARACTERS = 3
 class SentenceLabel:
     """What people's labels say of one sentence of ours.
 
-    ``unsupported`` is None if nobody labelled it. ``kinds`` are the types of the unsupported spans in it.
+    ``unsupported`` is None if nobody labelled it. ``kinds`` are the types of the unsupported spans in it. ``weight`` is
+    how many sentences it stands for.
     """
 
     unsupported: bool | None
     kinds: frozenset[str] = frozenset()
+    weight: float = 1.0
 
 
 def sentence_labels(answer: LabelledAnswer, sentences: Sequence[Sentence]) -> list[SentenceLabel]:
@@ -56,7 +58,8 @@ def _touches(text: str, sentence: Sentence, span: LabelSpan) -> bool:
 def _by_sentences(text: str, sentence: Sentence, theirs: Sequence[LabelSpan]) -> SentenceLabel:
     same = [span for span in theirs if _is_mostly_shared(text, sentence, span)]
     hits = [span for span in same if span.unsupported]
-    return SentenceLabel(bool(hits) if same else None, _kinds(hits))
+    weight = max((span.weight for span in same), default=1.0)
+    return SentenceLabel(bool(hits) if same else None, _kinds(hits), weight)
 
 
 def _is_mostly_shared(text: str, sentence: Sentence, span: LabelSpan) -> bool:

@@ -65,9 +65,9 @@ class Models:
     masked: Reader | None
 
 
-def load_models(name: str, *, device: str, dtype: str) -> Models:
+def load_models(name: str, *, device: str, dtype: str, revision: str | None = None) -> Models:
     """Load the scorer. Raises ModelNotFound or ModelUnsupported."""
-    model = load_model(resolve_model(name), device=device, dtype=dtype)
+    model = load_model(resolve_model(name), device=device, dtype=dtype, revision=revision)
     passes = choose_passes(model).passes
     exact = GroundingScorer(model, passes=passes)
     masked = GroundingScorer(model, passes=passes, masked=True) if passes.can_hide else None

@@ -10,7 +10,7 @@ from gasp_core.detectors.detector import Need
 from gasp_core.detectors.readout.readout import Readout
 from gasp_core.evaluation.cache import FeatureCache
 from gasp_core.evaluation.command import Progress
-from gasp_core.evaluation.data import read_answers
+from gasp_core.evaluation.data import LabelledAnswer, read_answers
 from gasp_core.evaluation.gather import Reader, gather
 from gasp_core.evaluation.run import load_models
 from gasp_core.identity import ScorerIdentity
@@ -27,28 +27,42 @@ class TrainRequest:
     model: str
     device: str
     dtype: str
+    revision: str | None = None
     layer: int | None = None
     seed: int = 0
 
 
-def train(paths: Sequence[Path], request: TrainRequest, progress: Progress) -> tuple[Readout, list[str]]:
-    """Learn a readout from files of labelled answers; gives it and the lines to print.
+@dataclass(frozen=True, slots=True)
+class LabelledSet:
+    """Labelled answers under a name."""
+
+    name: str
+    answers: Sequence[LabelledAnswer]
+
+
+def sets_of(paths: Sequence[Path]) -> list[LabelledSet]:
+    """The sets of these files, each under its file's name without the ending. Raises InputError."""
+    return [LabelledSet(path.stem, read_answers(path)) for path in paths]
+
+
+def train(sets: Sequence[LabelledSet], request: TrainRequest, progress: Progress) -> tuple[Readout, list[str]]:
+    """Learn a readout from sets of labelled answers; gives it and the lines to print.
 
     What the model says is kept in the cache, so that the next run need not ask it. Raises InputError, ModelError.
     """
-    sets = [read_answers(path) for path in paths]
-    reader = load_models(request.model, device=request.device, dtype=request.dtype).exact
+    models = load_models(request.model, device=request.device, dtype=request.dtype, revision=request.revision)
+    reader = models.exact
     layers = decoder_layers(reader.model.network, reader.model.name)
     layer = request.layer or max(1, round(len(layers) * 2 / 3))
     reading = states_reader(reader, layer)
     read = []
-    for path, answers in zip(paths, sets, strict=True):
-        with progress(f"reading {path.stem}") as track:
-            known = gather((answer.exchange for answer in answers), {Need.TWO_PASS}, reading)
-            read.append(list(zip(answers, track(known, len(answers)), strict=True)))
-    names = [path.stem for path in paths]
+    for one in sets:
+        with progress(f"reading {one.name}") as track:
+            known = gather((answer.exchange for answer in one.answers), {Need.TWO_PASS}, reading)
+            read.append(list(zip(one.answers, track(known, len(one.answers)), strict=True)))
+    names = [one.name for one in sets]
     readout = learn(
-        labelled_rows(read), names, layer=layer, scorers=_scorers(reader.scorer.identity), seed=request.seed
+        labelled_rows(read, names), names, layer=layer, scorers=_scorers(reader.scorer.identity), seed=request.seed
     )
     return readout, list(_lines(readout))
 

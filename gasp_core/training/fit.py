@@ -63,7 +63,7 @@ def fit(rows: Rows, ridge: float) -> Fit:
     design = np.column_stack([(rows.terms - mean) / deviation, rows.states @ projection + offsets])
     count = rows.terms.shape[1]
     ridges = np.concatenate([np.full(count, TERM_RIDGE), np.full(design.shape[1] - count, ridge)])
-    weights, intercepts = _logistic(design, ~rows.unsupported, rows.sets, ridges)
+    weights, intercepts = _logistic(design, rows, ridges)
     terms = tuple(
         Term(name, *map(float, numbers)) for name, *numbers in zip(TERMS, mean, deviation, weights[:count], strict=True)
     )
@@ -93,14 +93,14 @@ def folds(rows: Rows, seed: int = 0) -> list[Flags]:
     return held_out
 
 
-def platt(scores: Floats, grounded: Flags) -> tuple[float, float]:
-    """Slope and shift that make log-odds of scores (n,), of greatest likelihood. The slope is above 0."""
+def platt(scores: Floats, grounded: Flags, weights: Floats) -> tuple[float, float]:
+    """Slope and shift that make log-odds of scores (n,), of greatest weighted likelihood. The slope is above 0."""
     from scipy.optimize import minimize  # half a second to import
 
     signs = np.where(grounded, 1.0, -1.0)
 
     def loss(at: Floats) -> float:
-        return float(np.logaddexp(0, -signs * (np.exp(at[0]) * scores + at[1])).mean())
+        return float((weights * np.logaddexp(0, -signs * (np.exp(at[0]) * scores + at[1]))).mean())
 
     found: Any = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-9})
     return float(np.exp(found.x[0])), float(found.x[1])
@@ -118,23 +118,25 @@ def _projection(states: NDArray[np.float32]) -> tuple[Floats, Floats]:
     return projection, -(mean @ projection)
 
 
-def _logistic(design: Floats, grounded: Flags, sets: NDArray[np.int64], ridges: Floats) -> tuple[Floats, Floats]:
-    """Coefficients (F,) and an intercept for each set."""
+def _logistic(design: Floats, rows: Rows, ridges: Floats) -> tuple[Floats, Floats]:
+    """Coefficients (F,) and an intercept for each set, of the weighted rows whose features the design (n, F) has."""
     from scipy.optimize import minimize  # half a second to import
 
+    sets, of_rows = rows.sets, rows.weights
     count, features = int(np.max(sets)) + 1, design.shape[1]
-    signs = np.where(grounded, 1.0, -1.0)
+    signs = np.where(rows.unsupported, -1.0, 1.0)
 
-    def loss(at: Floats) -> tuple[float, Floats]:
+    def weigh(at: Floats) -> tuple[float, Floats]:
         weights, intercepts = at[:features], at[features:]
         margins = signs * (design @ weights + intercepts[sets])
-        slopes = -signs / (1 + np.exp(np.minimum(margins, 500.0))) / len(design)
+        slopes = -signs * of_rows / (1 + np.exp(np.minimum(margins, 500.0))) / len(design)
         gradient = np.concatenate([slopes @ design + ridges * weights, np.bincount(sets, slopes, minlength=count)])
-        return float(np.logaddexp(0, -margins).mean() + (ridges * weights**2).sum() / 2), gradient
+        loss = (of_rows * np.logaddexp(0, -margins)).mean() + (ridges * weights**2).sum() / 2
+        return float(loss), gradient
 
     known = [(0.0, None) if sign > 0 else (None, 0.0) for sign in DIRECTIONS.values()]
     bounds = [*known, *[(None, None)] * (features + count - len(known))]
     found: Any = minimize(
-        loss, np.zeros(features + count), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}
+        weigh, np.zeros(features + count), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500}
     )
     return found.x[:features], found.x[features:]

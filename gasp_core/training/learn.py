@@ -33,9 +33,9 @@ def learn(rows: Rows, names: Sequence[str], *, layer: int, scorers: Sequence[Sco
     ridge, held_out = max(
         ((ridge, out_of_fold(rows, ridge, seed)) for ridge in RIDGES), key=lambda found: _mean_area(rows, found[1])
     )
-    slope, shift = platt(held_out, ~rows.unsupported)
+    slope, shift = platt(held_out, ~rows.unsupported, rows.weights)
     fitted = fit(rows, ridge).calibrated(slope, shift)
-    bound = round(float(np.quantile(slope * held_out[rows.unsupported] + shift, RECALL)), 2)
+    bound = round(_bound(slope * held_out[rows.unsupported] + shift, rows.weights[rows.unsupported]), 2)
     return Readout(
         layer=layer,
         projection=fitted.projection,
@@ -47,6 +47,11 @@ def learn(rows: Rows, names: Sequence[str], *, layer: int, scorers: Sequence[Sco
         bounds=Bounds(bound, bound),
         provenance=_provenance(rows, names, ridge, held_out, seed),
     )
+
+
+def _bound(scores: Floats, weights: Floats) -> float:
+    """What RECALL of the weight of these scores, which are of unsupported sentences, lies below."""
+    return float(np.quantile(scores, RECALL, weights=weights, method="inverted_cdf"))
 
 
 def _require_enough(rows: Rows, names: Sequence[str]) -> None:

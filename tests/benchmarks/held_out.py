@@ -63,14 +63,14 @@ def hold_out(paths: Sequence[Path], reader: Reader, track: ProgressTracker) -> H
         return HeldOut({})
     answers = [read_answers(path) for path in learned]
     read = [_read(one, reader, track) for one in answers]
-    rows, ridge = labelled_rows(read), float(shipped_readout().provenance["ridge"])
+    names = [path.stem for path in learned]
+    rows, ridge = labelled_rows(read, names), float(shipped_readout().provenance["ridge"])
     by_source = out_of_fold(rows, ridge)
     by_set = np.zeros(len(rows))
     for number in range(len(learned)):
         theirs = rows.sets == number
         if len(learned) > 1:
             by_set[theirs] = fit(_numbered(rows.where(~theirs)), ridge).log_odds(rows.where(theirs))
-    names = [path.stem for path in learned]
     found = {READOUT.name: by_source} | ({ELSEWHERE: by_set} if len(learned) > 1 else {})
     return HeldOut({name: _by_answer(names, read, rows, scores) for name, scores in found.items()})
 

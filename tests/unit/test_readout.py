@@ -37,6 +37,7 @@ def rows(count: int = 600, *, sets: int = 2, seed: int = 0) -> Rows:
         unsupported=unsupported,
         sets=of_set,
         sources=np.arange(count) // 3,
+        weights=np.ones(count),
     )
 
 
@@ -81,11 +82,26 @@ def test_log_odds_mean_what_they_say() -> None:
     assert 0.65 < flagged[fresh.unsupported].mean() < 0.95
 
 
+def test_what_is_learned_from_weighted_labels_is_what_the_traffic_would_tell() -> None:
+    traffic = rows(6_000, sets=1)
+    # Unsupported sentences are four times as likely to be asked about.
+    chance = np.where(traffic.unsupported, 0.8, 0.2)
+    asked = np.random.default_rng(3).random(len(traffic)) < chance
+    weighted = replace(traffic.where(asked), weights=1 / chance[asked])
+    weighted = replace(weighted, weights=weighted.weights / weighted.weights.mean())
+    told, plain = (learn(one, ["one"], layer=2, scorers=[SCORER]) for one in (weighted, traffic.where(asked)))
+    whole = learn(traffic, ["one"], layer=2, scorers=[SCORER])
+    assert abs(told.bounds.flag_below - whole.bounds.flag_below) < 0.35
+    assert plain.bounds.flag_below < whole.bounds.flag_below - 0.7
+    fitted, odds = fit(weighted, 0.01), fit(traffic, 0.01).log_odds(traffic)
+    assert abs(float((fitted.log_odds(traffic) - odds).mean())) < 0.2
+
+
 def test_platt_scales_and_shifts() -> None:
     random = np.random.default_rng(0)
     odds = random.normal(size=4_000) * 2
     grounded = random.random(4_000) < 1 / (1 + np.exp(-odds))
-    slope, shift = platt(odds * 5 + 3, grounded)
+    slope, shift = platt(odds * 5 + 3, grounded, np.ones(4_000))
     assert slope == pytest.approx(0.2, rel=0.15)
     assert shift == pytest.approx(-0.6, abs=0.2)
 

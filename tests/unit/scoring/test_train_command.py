@@ -60,11 +60,16 @@ def test_what_was_learned_is_for_no_other_model(data: Path, tiny_folder: Path, t
 
 def test_wrong_wishes_are_told(data: Path, tiny_folder: Path, tmp_path: Path) -> None:
     few = write_rows(tmp_path / "few.jsonl", labelled_rows(4))
+    refusals = write_rows(
+        tmp_path / "refusals.jsonl",
+        [row | {"answer": "I cannot answer that.", "labels": []} for row in labelled_rows(2)],
+    )
     for arguments, told in (
         ((data, "--out", tmp_path / "own.txt"), "must be a .safetensors file"),
         ((data, "--out", tmp_path / "no" / "own.safetensors"), "its folder does not exist"),
         ((tmp_path / "none.jsonl", "--out", tmp_path / "own.safetensors"), "none.jsonl"),
         ((few, "--out", tmp_path / "own.safetensors"), "too few to learn from"),
+        ((refusals, "--out", tmp_path / "own.safetensors"), "refusals: no sentence has both a label and a score"),
         ((few, "--out", tmp_path / "own.safetensors", "--layer", 99), "another one is to be read"),
     ):
         done = run("train", *arguments, "--model", tiny_folder, "--device", "cpu")
