@@ -11,7 +11,7 @@ export HF_HUB_OFFLINE := 1
 # Some machines forbid it: then each process compiles every module anew, and starts in twice the time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-clients test-numeric test-fast check lint types imports lock kafka psql soak soak-traces bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
+.PHONY: demo test test-clients test-numeric test-fast check lint types imports lock kafka psql soak soak-traces bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-refit bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -104,6 +104,10 @@ bench-calibration: $(READY)
 # Every detector on the labelled development sets, with intervals; reads each answer once, for hours without a GPU.
 bench-detectors: $(READY)
 	@$(BIN)/python -m tests.benchmarks.detectors $(if $(FOLDER),--folder $(FOLDER)) $(DETECTORS)
+
+# What reviewers' labels gain over what ships, by their number; reads each answer once, for half an hour on a CPU.
+bench-refit: $(READY)
+	@$(BIN)/python -m tests.benchmarks.refit $(if $(FOLDER),--folder $(FOLDER)) $(REFIT)
 
 # What the fused detector adds to the two passes that it needs; takes a minute or two.
 bench-fused: $(READY)

@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from worker.rules.calibration.fit import folds
+from worker.rules.calibration.guards import MIN_EFFECTIVE_N
 from worker.rules.calibration.labels import Floats
 from worker.rules.refit.area import area, compare
 from worker.rules.refit.correction import TERMS, Correction
@@ -16,13 +17,13 @@ from worker.rules.refit.lesson import Lesson, TaughtSentence, lesson_of
 from worker.rules.refit.ridge import fit, usual
 
 MIN_LABELS = 100
-MIN_UNSUPPORTED = 20
-MIN_SUPPORTED = 20
+MIN_UNSUPPORTED = 10
+MIN_SUPPORTED = 10
 MIN_INTERACTIONS = 20
 # A one-sided test at 5 %.
 STANDARD_ERRORS = 1.645
 
-RefitNumbers = dict[str, float | int | None]
+RefitNumbers = dict[str, float]
 
 
 class RefitOutcome(StrEnum):
@@ -48,9 +49,9 @@ class Refit:
 
     ``reason`` is ``better`` with NEW, ``no_better`` with UNCHANGED, ``worse_than_shipped`` with WITHDRAWN, and with
     REFUSED one of not_finite, bad_probability, too_few_labels, too_few_unsupported, too_few_supported,
-    too_few_interactions, no_spread. ``scores`` has the score of each label, in the order that they came in, under
-    ``correction`` as it is learned without the label's own interaction: what thresholds are recalibrated on.
-    ``numbers`` is flat and JSON.
+    too_few_interactions, too_little_effective, no_spread. ``scores`` has the score of each label, in the order that
+    they came in, under ``correction`` as it is learned without the label's own interaction: what thresholds are
+    recalibrated on. ``numbers`` is flat and JSON.
     """
 
     outcome: RefitOutcome
@@ -150,4 +151,6 @@ def _too_little(lesson: Lesson) -> str | None:
         return "too_few_supported"
     if len(np.unique(lesson.clusters)) < MIN_INTERACTIONS:
         return "too_few_interactions"
+    if lesson.effective_n < MIN_EFFECTIVE_N:
+        return "too_little_effective"
     return "no_spread" if np.ptp(lesson.scores) == 0 else None

@@ -10,15 +10,18 @@ from worker.rules.calibration.labels import Booleans, Floats
 from worker.rules.refit.correction import TERMS, Correction
 from worker.rules.refit.lesson import Lesson
 
-# Rows that a coefficient of a standardised term is held back by. Fixed: chosen anew from few labels it was unsafe.
-RIDGE = 30.0
+# Rows that the coefficient of a standardised term is held back by. Fixed: chosen anew from few labels it is unsafe.
+RIDGE = 100.0
 # The same for what the detectors that ship do not all read.
-EXTRA_RIDGE = 100.0
+EXTRA_RIDGE = 300.0
 EXTRAS = (COVERAGE, "surprisal")
-# On the score itself and the intercept, so that separable labels stay finite.
+# What a deviation of the score is taken to add to the log-odds, how strongly, and what it adds at least.
+USUAL_SLOPE, SLOPE_RIDGE, LEAST_SLOPE = 1.5, 30.0, 0.25
+# On the intercept, so that it stays finite.
 FREE_RIDGE = 0.1
-# What a deviation of the score adds to the log-odds at least, however little it seems to tell.
-LEAST_SLOPE = 0.25
+# Half of what terms deviate by in answers to questions, in the order of TERMS: where a term happens to be nearly the
+# same in all labels, it would count many times in the traffic.
+LEAST_DEVIATIONS = (0.04, 0.4, 0.15, 0.17, 0.12, 0.08, 0.07, 0.26, 0.15, 0.35)
 MOST_STEPS, TOLERANCE = 50, 1e-8
 
 
@@ -43,21 +46,21 @@ def fit(lesson: Lesson, usual: tuple[Floats, Floats]) -> Correction:
 
 
 def usual(lesson: Lesson) -> tuple[Floats, Floats]:
-    """Weighted mean and deviation of each term, (T,); a term that is always the same deviates by 1."""
+    """Weighted mean and deviation of each term, (T,); a deviation is at least that of LEAST_DEVIATIONS."""
     mean = np.average(lesson.terms, axis=0, weights=lesson.weights)
     deviation = np.sqrt(np.average((lesson.terms - mean) ** 2, axis=0, weights=lesson.weights))
-    return mean, np.where(deviation > 1e-9, deviation, 1.0)
+    return mean, np.maximum(deviation, LEAST_DEVIATIONS)
 
 
 def _logistic(columns: Floats, grounded: Booleans, weights: Floats) -> tuple[float, Floats]:
     """What a deviation of the score adds to the log-odds, at least LEAST_SLOPE, and what those of the terms add."""
     ridges = np.array([EXTRA_RIDGE if name in EXTRAS else RIDGE for name in TERMS])
-    free = np.column_stack([np.ones(len(columns)), columns])
-    found = _newton(free, np.zeros(len(columns)), grounded, weights, np.array([FREE_RIDGE, FREE_RIDGE, *ridges]))
-    if found[1] >= LEAST_SLOPE:
-        return float(found[1]), found[2:]
-    bound = np.delete(free, 1, axis=1)
-    found = _newton(bound, LEAST_SLOPE * columns[:, 0], grounded, weights, np.array([FREE_RIDGE, *ridges]))
+    design = np.column_stack([np.ones(len(columns)), columns])
+    usually, at_least = USUAL_SLOPE * columns[:, 0], LEAST_SLOPE * columns[:, 0]
+    found = _newton(design, usually, grounded, weights, np.array([FREE_RIDGE, SLOPE_RIDGE, *ridges]))
+    if (slope := USUAL_SLOPE + float(found[1])) >= LEAST_SLOPE:
+        return slope, found[2:]
+    found = _newton(np.delete(design, 1, axis=1), at_least, grounded, weights, np.array([FREE_RIDGE, *ridges]))
     return LEAST_SLOPE, found[1:]
 
 
