@@ -79,40 +79,36 @@ def grades(
         )
 
 
-def markdown(grades: Iterable[Grade]) -> Iterator[str]:
-    """A table per way of asking: a row per set and detector, a column per number of labels."""
+def markdown(grades: Iterable[Grade], draws: int) -> Iterator[str]:
+    """A table per way of asking: a row per set and detector, a column per number of labels.
+
+    A size that fewer than half of the draws have enough sentences for is left out.
+    """
     by_case: dict[tuple[str, str, str], dict[int, list[Grade]]] = defaultdict(lambda: defaultdict(list))
     for one in grades:
         by_case[one.asked, one.set, one.detector][one.labels].append(one)
     sizes = sorted({size for found in by_case.values() for size in found})
     for how in dict.fromkeys(case[0] for case in by_case):
-        yield f"\nLabels {how}: mean gain (always put in force); worst draw; put in force / significantly worse\n"
+        yield f"\n**Labels {how}**: gain on average (if every correction were put in force), at worst; put in force,"
+        yield "significantly worse; and of one that is refitted at every size: gain on average, at worst\n"
         yield "| set, detector | " + " | ".join(map(str, sizes)) + " |"
         yield "|---" * (len(sizes) + 1) + "|"
         for (asked_how, name, detector), found in by_case.items():
             if asked_how == how:
-                yield f"| {name}, `{detector}` | " + " | ".join(_cell(found.get(size, [])) for size in sizes) + " |"
-                in_turn = " | ".join(_in_turn_cell(found.get(size, [])) for size in sizes)
-                yield f"| … refitted at every size | {in_turn} |"
+                cells = (_cell(found.get(size, [])) if len(found.get(size, [])) * 2 >= draws else "–" for size in sizes)
+                yield f"| {name}, `{detector}` | " + " | ".join(cells) + " |"
 
 
 def _cell(found: Sequence[Grade]) -> str:
-    if not found:
-        return "–"
+    gains, in_turn = (np.array([one.gain for one in found]), np.array([one.gain_in_turn for one in found]))
     always = [one.gain_always for one in found if one.gain_always is not None]
-    gains = np.array([one.gain for one in found])
-    worse = np.array([Comparison(one.gain, one.standard_error).is_worse(STANDARD_ERRORS) for one in found])
+    worse = np.mean([Comparison(one.gain, one.standard_error).is_worse(STANDARD_ERRORS) for one in found])
     promoted = np.mean([one.promoted for one in found])
     beside = f"{np.mean(always):+.3f}" if always else "–"
-    return f"{gains.mean():+.3f} ({beside}); {gains.min():+.3f}; {promoted:.0%} / {worse.mean():.0%}"
-
-
-def _in_turn_cell(found: Sequence[Grade]) -> str:
-    if not found:
-        return "–"
-    gains = np.array([one.gain_in_turn for one in found])
-    worse = np.array([Comparison(one.gain_in_turn, one.error_in_turn).is_worse(STANDARD_ERRORS) for one in found])
-    return f"{gains.mean():+.3f}; {gains.min():+.3f}; {(gains != 0).mean():.0%} / {worse.mean():.0%}"
+    return (
+        f"{gains.mean():+.3f} ({beside}), {gains.min():+.3f}; {promoted:.0%}, {worse:.0%};"
+        f" {in_turn.mean():+.3f}, {in_turn.min():+.3f}"
+    )
 
 
 def _gain(truth: Lesson, correction: Correction | None) -> Comparison:

@@ -70,7 +70,7 @@ class Sentences:
         ]
 
 
-def read(path: Path, reader: Reader, limit: int | None) -> list[Sentences]:
+def read(path: Path, reader: Reader, limit: int) -> list[Sentences]:
     """The sentences of a file with the scores of readout and of fused, of at most so many answers drawn at random."""
     answers = sample(read_answers(path), limit, 0)
     known = gather((one.exchange for one in answers), {Need.TWO_PASS}, reader.for_detectors([READOUT]))
