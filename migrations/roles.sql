@@ -1,6 +1,7 @@
 -- Least privilege: three roles without a login, of which your logins are made members.
 --
---   gasp_worker      what `gasp-worker run`, `status`, `check`, `rescore`, `recalibrate` and `thresholds` need, no more
+--   gasp_worker      what `gasp-worker run`, `status`, `check`, `rescore`, `recalibrate`, `fit-detector` and `thresholds`
+--                    need, no more
 --   gasp_reviewer    reads the views, and enters labels through review_label_entry
 --   gasp_dashboard   reads the views
 --

@@ -15,6 +15,7 @@ import typer
 from gasp_core.errors import GaspError
 from migrations.errors import MigrationError
 from worker.broker.errors import BrokerError
+from worker.commands.fit_detector import fit_detector
 from worker.commands.labels import labels
 from worker.commands.recalibrate import recalibrate
 from worker.commands.rescore import rescore
@@ -201,6 +202,7 @@ review.command()(export)
 review.command()(label_studio_config)
 app.add_typer(labels, name="labels", rich_help_panel=REVIEW)
 app.command(rich_help_panel=REVIEW)(recalibrate)
+app.command(rich_help_panel=REVIEW)(fit_detector)
 app.add_typer(thresholds, name="thresholds", rich_help_panel=REVIEW)
 
 

@@ -62,3 +62,12 @@ def shown_sentences(sentences: Iterable[Sentence], marks: Marks) -> list[Sentenc
         return position + (removed[count - 1] if count else 0)
 
     return [replace(one, start=shown(one.start) if one.start else 0, end=shown(one.end)) for one in sentences]
+
+
+def said_spans(spans: Iterable[tuple[int, int]], marks: Marks) -> list[tuple[int, int]]:
+    """Return spans of the shown answer as spans of what it says: the way back. A mark lies wholly in one or outside."""
+    ends = [end for _, end in marks]
+    removed = [0, *accumulate(end - start for start, end in marks)]
+    return [
+        (start - removed[bisect_right(ends, start)], end - removed[bisect_right(ends, end)]) for start, end in spans
+    ]

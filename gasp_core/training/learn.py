@@ -68,12 +68,14 @@ def _require_enough(rows: Rows, names: Sequence[str]) -> None:
 
 
 def _mean_area(rows: Rows, scores: Floats) -> float:
-    return float(np.mean([area for area in _areas(rows, scores) if area is not None]))
+    """Over the sets; over all rows together if each set has one label only."""
+    known = [area for area in _areas(rows, scores, rows.sets.max() + 1) if area is not None]
+    return float(np.mean(known)) if known else float(roc_auc(rows.unsupported, -scores))
 
 
-def _areas(rows: Rows, scores: Floats) -> list[float | None]:
-    """The area under the ROC curve in each set; None where a set has one label only."""
-    return [_area(rows.unsupported[rows.sets == one], scores[rows.sets == one]) for one in range(rows.sets.max() + 1)]
+def _areas(rows: Rows, scores: Floats, count: int) -> list[float | None]:
+    """The area under the ROC curve in each of ``count`` sets; None where a set has one label only, or no sentence."""
+    return [_area(rows.unsupported[rows.sets == one], scores[rows.sets == one]) for one in range(count)]
 
 
 def _area(unsupported: Flags, scores: Floats) -> float | None:
@@ -81,7 +83,7 @@ def _area(unsupported: Flags, scores: Floats) -> float | None:
 
 
 def _provenance(rows: Rows, names: Sequence[str], ridge: float, held_out: Floats, seed: int) -> dict[str, Any]:
-    areas = _areas(rows, held_out)
+    areas = _areas(rows, held_out, len(names))
     return {
         "sets": {
             name: {

@@ -305,6 +305,7 @@ def rescore(store: Store) -> None:
 def learn(store: Store, scorer_id: int) -> None:
     assert scorer_id in store.scorers.at_work()
     assert store.evidence.labelled_sentences(scorer_id) == []
+    assert store.labelled_answers.texts().answers == ()
     present = store.thresholds.in_force(scorer_id)[None]
     found = CalibrationRun(None, scorer_id, "schedule", "new", "reached", present.id, {"n_labels": 300, "recall": 0.8})
     learned = store.calibration_runs.book(found, Proposal(None, scorer_id, 0.2, 0.5, "calibrated", "for tests"))

@@ -50,6 +50,7 @@ COMMANDS = {
     "rescore",
     "review",
     "recalibrate",
+    "fit-detector",
     "thresholds",
     "report",
     "settings",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gasp_core.grounding import AnswerGrounding, Method, Sentence, SentenceGrounding, Truncation, UnitKind
-from gasp_core.text.marks import Marks, as_shown, said_between, shown_sentences, without_marks
+from gasp_core.text.marks import Marks, as_shown, said_between, said_spans, shown_sentences, without_marks
 from gasp_core.text.sentences import split_answer
 
 SHOWN = "[1] Yes [2][3]. No. [4]\nOr so [5]"
@@ -69,3 +69,10 @@ def test_what_was_found_of_a_sentence_stays_with_it() -> None:
     assert spans([one.sentence for one in shown.sentences]) == [(0, 9), (9, 12)]
     assert [(one.index, one.gap, one.n_tokens) for one in shown.sentences] == [(0, 0.5, 3), (1, -0.5, 2)]
     assert as_shown(grounding, ()) is grounding
+
+
+@given(marked())
+def test_spans_of_the_shown_answer_lead_back_to_what_was_said(example: tuple[str, Marks]) -> None:
+    shown, marks = example
+    said = list(split_answer(without_marks(shown, marks)))
+    assert said_spans(spans(shown_sentences(said, marks)), marks) == spans(said)

@@ -14,6 +14,7 @@ from worker.store.exports import Exports
 from worker.store.interactions import Interactions
 from worker.store.job_runs import JobRuns
 from worker.store.label_settlements import LabelSettlements
+from worker.store.labelled_answers import LabelledAnswers
 from worker.store.labels import Labels
 from worker.store.leases import Leases
 from worker.store.ledger import Ledger
@@ -60,6 +61,7 @@ class Store:
         self.thresholds = Thresholds(database)
         self.previews = Previews(database)
         self.evidence = Evidence(database)
+        self.labelled_answers = LabelledAnswers(database)
         self.recent_scores = RecentScores(database)
         self.calibration_runs = CalibrationRuns(database)
         # Jobs that are leased.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -18,6 +19,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+if TYPE_CHECKING:
+    from gasp_core.evaluation.run import ProgressTracker
+
+T = TypeVar("T")
+
 
 @contextmanager
 def bytes_progress(label: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
@@ -31,6 +37,19 @@ def count_progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar over things that are counted; the value is a function that advances it."""
     with _progress(label, total, MofNCompleteColumn()) as advance:
         yield advance
+
+
+@contextmanager
+def tracking(description: str) -> Iterator[ProgressTracker]:
+    """The value is a function that yields things, of which there are so many, and shows a bar meanwhile."""
+
+    def track(items: Iterable[T], total: int) -> Iterator[T]:
+        with count_progress(description, total) as advance:
+            for item in items:
+                yield item
+                advance(1)
+
+    yield track
 
 
 @contextmanager
