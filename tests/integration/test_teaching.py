@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from gasp_core.detectors.fused_model import Term
 from tests.integration.store_examples import advance, prepared, rows, scored
+from worker.cli import app as gasp_worker
 from worker.jobs.recalibration import COMMAND, AppRecalibration, Recalibrator
 from worker.rules.calibration.recalibrate import CalibrationOutcome
 from worker.rules.refit.correction import TERMS, Correction
@@ -275,3 +280,67 @@ def test_without_traffic_that_has_terms_nothing_is_put_in_force(desk: Desk) -> N
     assert found.result.numbers["refit"] == "better"
     assert (found.correction, found.added) == (None, None)
     assert desk.in_force() == desk.default
+
+
+def test_a_preview_of_a_version_with_a_correction_reckons_what_is_stored_anew(desk: Desk) -> None:
+    desk.comes(30, effect=2.0, labelled=False)
+    version = desk.put(HARMFUL, "elsewhere")
+    rows(desk.url, "UPDATE sentences SET terms = NULL WHERE verdict_id = (SELECT min(id) FROM verdicts)")
+    stored = rows(desk.url, "SELECT score, terms, flagged FROM sentences")
+    known = [(row["score"] + HARMFUL.of(row["terms"]), row["flagged"]) for row in stored if row["terms"] is not None]
+    found = desk.store.previews.flagging_below("shop", desk.scorer_id, version.flag_below, HARMFUL)
+    assert (found.sentences, found.without_terms) == (30 * SENTENCES, SENTENCES)
+    assert found.flagged == sum(row["flagged"] for row in stored)
+    assert found.newly_flagged == sum(score < version.flag_below and not flagged for score, flagged in known)
+    assert found.no_longer_flagged == sum(score >= version.flag_below and flagged for score, flagged in known)
+    assert len(found.sample) == 10
+    assert all((one.score < version.flag_below) != one.flagged for one in found.sample)
+    plain = desk.store.previews.flagging_below("shop", desk.scorer_id, version.flag_below)
+    assert plain.without_terms == 0
+
+
+@pytest.fixture
+def gasp(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Runs a command on the database; gives what it prints."""
+    monkeypatch.setenv("GASP_DATABASE_URL", desk.url)
+    monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    monkeypatch.setattr("worker.runtime.logs.configure_logs", lambda _: None)
+
+    def run(*arguments: str) -> str:
+        told = CliRunner().invoke(gasp_worker, arguments)
+        assert told.exit_code == 0, told.output
+        return told.output
+
+    return run
+
+
+def test_the_commands_show_which_versions_have_a_correction(desk: Desk, gasp: Callable[..., str]) -> None:
+    desk.comes(120, effect=2.0)
+    told = gasp("recalibrate", "--app", "shop")
+    assert "shop, scorer 1: new (better), shop/1 is in force" in told
+    assert re.search(r"^  correction +none -> coverage \+", told, re.MULTILINE)
+    assert re.search(r"^  refit_auc_challenger +0\.\d+$", told, re.MULTILINE)
+    plain, corrected = gasp("thresholds", "list").splitlines()
+    assert "corrected" not in plain
+    assert "calibrated, corrected" in corrected
+    version = desk.in_force()
+    facts = [json.loads(line) for line in gasp("thresholds", "list", "--json").splitlines()]
+    assert version.correction is not None
+    assert [one["correction"] for one in facts] == [None, version.correction.to_json()]
+    assert [", corrected" in line for line in gasp("thresholds", "history").splitlines()] == [False, True]
+    (before,) = rows(desk.url, "SELECT count(*) FILTER (WHERE flagged) AS flagged FROM sentences")
+    assert gasp("thresholds", "preview", str(version.id)).startswith(
+        f"last week: 480 sentences, {before['flagged']} flagged; "
+    )
+
+
+def test_what_a_person_sets_is_of_scores_as_they_are_corrected(desk: Desk, gasp: Callable[..., str]) -> None:
+    learned = desk.put(HARMFUL)
+    gasp("thresholds", "set", "--app", "shop", "--flag-below", "1.25", "--note", "by hand", "--by", "ada")
+    by_hand = desk.in_force()
+    assert (by_hand.learned_from, by_hand.flag_below, by_hand.correction) == ("manual", 1.25, learned.correction)
+    gasp("thresholds", "set", "--flag-below", "1.25", "--note", "for all", "--by", "ada")
+    assert desk.in_force(None).correction is None
+    desk.comes(30, effect=2.0, labelled=False)
+    found = json.loads(gasp("thresholds", "preview", "--app", "shop", "--flag-below", "1.25", "--json"))
+    assert (found["newly_flagged"], found["no_longer_flagged"]) == (0, 0)

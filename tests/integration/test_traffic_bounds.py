@@ -13,6 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
+from gasp_core.detectors.fused_model import Term
 from tests.integration.store_examples import (
     FLAG_BELOW,
     OTHER_IDENTITY,
@@ -28,6 +29,7 @@ from worker.jobs.maintenance import maintenance_jobs
 from worker.jobs.recalibration import SCHEDULE, Recalibrator
 from worker.jobs.traffic_bounds import TrafficFollower
 from worker.rules.policy import DEFAULT_POLICY, Objective
+from worker.rules.refit.correction import TERMS, Correction
 from worker.rules.verdict import Threshold
 from worker.store.store import Store
 from worker.store.threshold_versions import Proposal, Version
@@ -51,14 +53,30 @@ class Traffic:
         self.offset = 0
 
     def comes(
-        self, answers: int, *, app: str = "shop", mean: float = 0.0, batch: str = "first", scorer_id: int = 1
+        self,
+        answers: int,
+        *,
+        app: str = "shop",
+        mean: float = 0.0,
+        batch: str = "first",
+        scorer_id: int = 1,
+        terms: bool = False,
     ) -> None:
-        """So many answers of five sentences, whose scores lie within 0.1 of the mean."""
+        """So many answers of five sentences, whose scores lie within 0.1 of the mean, with terms or without."""
         in_force = self.store.thresholds.in_force(scorer_id, [app])
         threshold = in_force.get(app) or in_force[None]
-        drawn = np.random.default_rng(self.offset).uniform(mean - 0.1, mean + 0.1, (answers, SENTENCES))
+        rng = np.random.default_rng(self.offset)
+        drawn = rng.uniform(mean - 0.1, mean + 0.1, (answers, SENTENCES))
+        read = rng.normal(size=(answers, SENTENCES, len(TERMS))).astype(np.float32).tolist()
         found = [
-            scored(self.offset + number, f"{batch}-{number}", list(map(float, row)), threshold, app=app)
+            scored(
+                self.offset + number,
+                f"{batch}-{number}",
+                list(map(float, row)),
+                threshold,
+                app=app,
+                terms=[tuple(one) for one in read[number]] if terms else None,
+            )
             for number, row in enumerate(drawn)
         ]
         end = self.offset + answers
@@ -323,3 +341,36 @@ def test_a_stop_is_heard_between_two_apps(store: Store, traffic: Traffic) -> Non
     stop.set()
     with pytest.raises(Stopped):
         next(found)
+
+
+def test_bounds_are_of_scores_as_all_apps_taught_and_follow_when_that_changes(
+    store: Store, database_url: str, traffic: Traffic
+) -> None:
+    traffic.comes(100, mean=FLAG_BELOW + 5, terms=True)
+    (plain,) = follow(store)
+    assert plain.correction is None
+    assert follow(store) == []
+    learned = Correction((Term("coverage", 0.0, 1.0, 4.0),))
+    taught = store.thresholds.add(Proposal(None, 1, 0.1, 0.5, "calibrated", "labels", correction=learned))
+    store.thresholds.activate(taught.id, "recalibration")
+    (corrected,) = follow(store)
+    assert (corrected.name, corrected.learned_from, corrected.correction) == ("shop/2", "traffic", learned)
+    assert follow(store) == []
+    traffic.comes(400, mean=FLAG_BELOW + 5, batch="then", terms=True)
+    assert flagged_share(database_url, "shop", "then") == pytest.approx(0.15, abs=0.04)
+    store.thresholds.roll_back(None, 1, "ada")
+    (back,) = follow(store)
+    assert (back.name, back.correction) == ("shop/3", None)
+    assert back.flag_below == pytest.approx(plain.flag_below, abs=0.02)
+
+
+def test_without_terms_of_the_traffic_bounds_stay_as_they_are(store: Store, traffic: Traffic) -> None:
+    traffic.comes(100, mean=FLAG_BELOW + 5)
+    (plain,) = follow(store)
+    learned = Correction((Term("coverage", 0.0, 1.0, 4.0),))
+    taught = store.thresholds.add(Proposal(None, 1, 0.1, 0.5, "calibrated", "labels", correction=learned))
+    store.thresholds.activate(taught.id, "recalibration")
+    assert follow(store) == []
+    present = own(store)
+    assert present is not None
+    assert present.id == plain.id

@@ -18,7 +18,7 @@ def recalibrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what the outcome would be.")] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
-    """Learn thresholds from the labels, now instead of at 05:10 UTC, and put what is better in force.
+    """Learn corrections and thresholds from the labels, now instead of at 05:10 UTC, and put what is better in force.
 
     Says for each app and scorer the outcome and why, and what a new version changes of last week's sentences.
     """
@@ -33,8 +33,8 @@ def recalibrate(
         ):
             found = True
             new = finding.result.outcome is CalibrationOutcome.NEW
-            bound = finding.result.flag_below
-            previewed = store.previews.flagging_below(finding.app, finding.scorer_id, bound) if new else None
+            wanted = (finding.app, finding.scorer_id, finding.result.flag_below, finding.correction)
+            previewed = store.previews.flagging_below(*wanted) if new else None
             for line in [as_json(finding_facts(finding, previewed))] if json else finding_lines(finding, previewed):
                 typer.echo(line)
     if not found and not json:

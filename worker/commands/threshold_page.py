@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from worker.jobs.recalibration import AppRecalibration
+from worker.rules.refit.correction import Correction
 from worker.rules.verdict import ALL_APPS
 from worker.store.preview import Preview
 from worker.store.threshold_versions import Activation, Version
@@ -26,7 +27,8 @@ def version_line(version: Version) -> str:
     """One version; a star marks the one in force."""
     star = "*" if version.is_active else " "
     bounds = f"flag below {version.flag_below:<8.4g} attribute below {version.attribute_below:<8.4g}"
-    told = f"{version.learned_from}, {_time(version.created_at)}, scorer {version.scorer_id}"
+    how = version.learned_from if version.correction is None else f"{version.learned_from}, corrected"
+    told = f"{how}, {_time(version.created_at)}, scorer {version.scorer_id}"
     return f"{star} {version.id:>4}  {visible(version.name):<24} {bounds} {told}  {visible(version.note or '')}"
 
 
@@ -46,6 +48,7 @@ def version_facts(version: Version) -> Facts:
         "activated_at": None if version.activated_at is None else version.activated_at.isoformat(),
         "is_active": version.is_active,
         "curve": None if version.curve is None else version.curve.to_json(),
+        "correction": None if version.correction is None else version.correction.to_json(),
     }
 
 
@@ -53,7 +56,7 @@ def activation_line(entered: Activation) -> str:
     """One change of what is in force."""
     version = entered.version
     what = "the default again, instead of " if entered.reason == "withdrawn" else ""
-    bound = f"flag below {version.flag_below:.4g}"
+    bound = f"flag below {version.flag_below:.4g}{'' if version.correction is None else ', corrected'}"
     by = f"{entered.reason} by {visible(entered.activated_by)}"
     return f"{_time(entered.activated_at)}  {what}{visible(version.name)} (id {version.id}, {bound})  {by}"
 
@@ -67,12 +70,15 @@ def activation_facts(entered: Activation) -> Facts:
         "scorer_id": entered.version.scorer_id,
         "reason": entered.reason,
         "activated_by": entered.activated_by,
+        "has_correction": entered.version.correction is not None,
     }
 
 
 def preview_lines(found: Preview, app: str | None) -> Iterator[str]:
     """The counts, and the sample with its text, cut and without anything that a terminal would act on."""
     yield preview_line(found)
+    if found.without_terms:
+        yield f"of {found.without_terms} nobody knows: an earlier release stored no terms of them"
     if not found.sentences:
         of = f"the app {visible(app)}" if app else "apps without a version of their own"
         yield f"this scorer has scored no sentence of {of} in the last seven days"
@@ -115,6 +121,7 @@ def finding_lines(finding: AppRecalibration, previewed: Preview | None) -> Itera
     yield f"{visible(finding.app or ALL_APPS)}, scorer {finding.scorer_id}: {result.outcome} ({result.reason}){added}"
     yield f"  {'flag_below':<22} {finding.in_force.flag_below:.4g} -> {result.flag_below:.4g}"
     yield f"  {'attribute_below':<22} {finding.in_force.attribute_below:.4g} -> {result.attribute_below:.4g}"
+    yield f"  {'correction':<22} {_correction(finding.in_force.correction)} -> {_correction(finding.correction)}"
     for name, value in result.numbers.items():
         if name != "app" and value is not None:
             yield f"  {name:<22} {f'{value:.4g}' if isinstance(value, float) else value}"
@@ -134,9 +141,18 @@ def finding_facts(finding: AppRecalibration, previewed: Preview | None) -> Facts
         "added": None if finding.added is None else finding.added.name,
         "flag_below": result.flag_below,
         "attribute_below": result.attribute_below,
+        "correction": None if finding.correction is None else finding.correction.to_json(),
         "numbers": result.numbers,
         "preview": None if previewed is None else _counts(previewed),
     }
+
+
+def _correction(correction: Correction | None) -> str:
+    """The three terms that a usual change of moves the score most."""
+    if correction is None:
+        return "none"
+    most = sorted(correction.terms, key=lambda term: -abs(term.coefficient))[:3]
+    return ", ".join(f"{term.name} {term.coefficient:+.3g}" for term in most)
 
 
 def _counts(found: Preview) -> Facts:
@@ -145,6 +161,7 @@ def _counts(found: Preview) -> Facts:
         "flagged": found.flagged,
         "newly_flagged": found.newly_flagged,
         "no_longer_flagged": found.no_longer_flagged,
+        "without_terms": found.without_terms,
     }
 
 

@@ -12,6 +12,7 @@ from worker.terminal.apps import require_known_app
 from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
+    from worker.rules.refit.correction import Correction
     from worker.store.scorers import Scorers
     from worker.store.threshold_versions import Version
     from worker.store.thresholds import Thresholds
@@ -72,10 +73,11 @@ def preview(
     with opened_store("thresholds") as store:
         if number is not None:
             chosen = _version(store.thresholds, number)
-            app, scorer_id, bound = chosen.app, chosen.scorer_id, chosen.flag_below
+            app, scorer_id, bound, correction = chosen.app, chosen.scorer_id, chosen.flag_below, chosen.correction
         else:
             scorer_id = _scorer_id(store.scorers, scorer)
-        found = store.previews.flagging_below(app, scorer_id, bound)
+            correction = _correction_in_force(store.thresholds, app, scorer_id)
+        found = store.previews.flagging_below(app, scorer_id, bound, correction)
         if app is not None and not found.sentences:
             require_known_app(store.interactions, app)
     for line in [as_json(preview_facts(found))] if json else preview_lines(found, app):
@@ -119,7 +121,10 @@ def set_version(
     inactive: Annotated[bool, typer.Option("--inactive", help="Only store it, to be previewed and activated.")] = False,
     json: Json = False,
 ) -> None:
-    """Store a new version and put it in force. The schedule leaves it in force for seven days at least."""
+    """Store a new version and put it in force. The schedule leaves it in force for seven days at least.
+
+    It keeps the correction in force: the bounds are of scores as the views show them.
+    """
     lower = _finite(flag_below, "--flag-below")
     upper = lower if attribute_below is None else _finite(attribute_below, "--attribute-below")
     if upper < lower:
@@ -128,7 +133,9 @@ def set_version(
     from worker.store.threshold_versions import Proposal
 
     with opened_store("thresholds") as store:
-        proposal = Proposal(app, _scorer_id(store.scorers, scorer), lower, upper, MANUAL, note)
+        scorer_id = _scorer_id(store.scorers, scorer)
+        correction = _correction_in_force(store.thresholds, app, scorer_id)
+        proposal = Proposal(app, scorer_id, lower, upper, MANUAL, note, correction=correction)
         if inactive:
             _say(store.thresholds.add(proposal), "is stored", json=json)
         else:
@@ -146,6 +153,13 @@ def _version(stored: Thresholds, number: int) -> Version:
         if version.id == number:
             return version
     raise WorkerError(f"there is no version with the id {number}; `gasp-worker thresholds list` has them")
+
+
+def _correction_in_force(stored: Thresholds, app: str | None, scorer_id: int) -> Correction | None:
+    """What the app's scores are corrected by now; without an app, those of apps that have no version of their own."""
+    in_force = stored.in_force(scorer_id, [] if app is None else [app])
+    present = in_force.get(app) or in_force.get(None)
+    return None if present is None else present.correction
 
 
 def _scorer_id(scorers: Scorers, wanted: str | None) -> int:

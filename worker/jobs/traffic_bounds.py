@@ -1,10 +1,13 @@
-"""Bounds from the traffic: each app without labels has the lowest share of its own scores flagged."""
+"""Bounds from the traffic: each app without labels has the lowest share of its own scores flagged.
+
+Its scores are corrected as the version for all apps says, which other apps' labels may have taught.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
@@ -76,18 +79,21 @@ class TrafficFollower:
                 yield app, partial(self._follow, app, scorer_id)
 
     def _follow(self, app: str, scorer_id: int) -> Version | None:
-        present = threshold_for(app, self.thresholds.in_force(scorer_id, [app]))
+        in_force = self.thresholds.in_force(scorer_id, [app])
+        present, correction = threshold_for(app, in_force), in_force[None].correction
         if not follows_traffic(present) or is_held(self.thresholds.last_activation(app, scorer_id)):
             return None
         policy = self.policies.in_force(app)
-        recent = self.recent_scores.of(app, scorer_id)
+        recent = self.recent_scores.of(app, scorer_id, correction)
         share = share_to_flag(policy, self._sentences_a_day(policy, app, scorer_id))
         wanted = None if recent is None else traffic_bounds(recent, share, policy.attribution_share)
         if recent is None or wanted is None:
             return None
-        if present.learned_from == TRAFFIC and not has_moved(recent, present, wanted):
+        follows = present.learned_from == TRAFFIC and present.correction == correction
+        if follows and not has_moved(recent, present, wanted):
             return None
-        added = self.thresholds.follow_traffic(_proposal(app, scorer_id, wanted, recent), present.id)
+        proposal = replace(_proposal(app, scorer_id, wanted, recent), correction=correction)
+        added = self.thresholds.follow_traffic(proposal, present.id)
         if added is not None:
             log.info("bounds_followed_traffic", app=app, scorer_id=scorer_id, before=present.name, added=added.name)
         return added

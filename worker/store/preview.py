@@ -1,4 +1,4 @@
-"""What other bounds would have changed: last week's sentences, counted again."""
+"""What other bounds, and another correction, would have changed: last week's sentences, counted again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select
 
+from worker.rules.refit.correction import Correction
+from worker.store.corrected import corrected_score
 from worker.store.repository import Repository, reads
 from worker.store.tables import interactions, sentences, thresholds, verdicts
 
@@ -20,7 +22,10 @@ _found = sentences.c
 
 @dataclass(frozen=True, slots=True)
 class ChangedSentence:
-    """A sentence that would be flagged and is not, or the other way round. ``text`` is the user's: never log it."""
+    """A sentence that would be flagged and is not, or the other way round. ``text`` is the user's: never log it.
+
+    ``score`` is what it would score.
+    """
 
     app: str
     interaction_id: str
@@ -34,13 +39,15 @@ class ChangedSentence:
 class Preview:
     """Scored sentences of the current answers of the last seven days, how many are flagged, and what would change.
 
-    ``sample`` has at most ten of those that would, drawn by their ids, so that the same ones come each time.
+    ``sample`` has at most ten of those that would, drawn by their ids, so that the same ones come each time. Of those
+    ``without_terms`` nobody knows what they would score under a correction; they count as what would not change.
     """
 
     sentences: int
     flagged: int
     newly_flagged: int
     no_longer_flagged: int
+    without_terms: int
     sample: tuple[ChangedSentence, ...]
 
 
@@ -48,12 +55,21 @@ class Previews(Repository):
     """What a threshold would change, before it is in force."""
 
     @reads
-    def flagging_below(self, connection: Connection, app: str | None, scorer_id: int, flag_below: float) -> Preview:
+    def flagging_below(
+        self,
+        connection: Connection,
+        app: str | None,
+        scorer_id: int,
+        flag_below: float,
+        correction: Correction | None = None,
+    ) -> Preview:
         """Count what a bound would change for the app; None: for every app without a version of its own in force.
 
-        Compares with the flags as they were stored, whatever version gave them.
+        The bound is of scores under ``correction`` (None: of the detector's own). Compares with the flags as they were
+        stored, whatever version gave them.
         """
-        lower = _found.score < flag_below
+        score = corrected_score(_found, correction)
+        lower = score < flag_below
         counts = _last_week(
             app,
             scorer_id,
@@ -61,6 +77,7 @@ class Previews(Repository):
             func.count().filter(_found.flagged),
             func.count().filter(~_found.flagged, lower),
             func.count().filter(_found.flagged, ~lower),
+            func.count().filter(score.is_(None)),
         )
         sample = (
             _last_week(
@@ -69,7 +86,7 @@ class Previews(Repository):
                 _logged.app,
                 _logged.interaction_id,
                 _found.sentence_index,
-                _found.score,
+                score,
                 _found.flagged,
                 func.substr(_logged.answer, _found.start_char + 1, _found.end_char - _found.start_char),
             )
@@ -78,8 +95,8 @@ class Previews(Repository):
             .limit(SAMPLE_SENTENCES)
         )
         changed = tuple(ChangedSentence(*row) for row in connection.execute(sample))
-        n_sentences, flagged, newly_flagged, no_longer_flagged = connection.execute(counts).one()
-        return Preview(n_sentences, flagged, newly_flagged, no_longer_flagged, changed)
+        n_sentences, flagged, newly_flagged, no_longer_flagged, without_terms = connection.execute(counts).one()
+        return Preview(n_sentences, flagged, newly_flagged, no_longer_flagged, without_terms, changed)
 
 
 def _last_week(app: str | None, scorer_id: int, *wanted: ColumnElement[Any]) -> Select[Any]:
