@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gasp_core.detectors.fused_model import Term
 from worker.rules.refit.correction import TERMS, Correction
@@ -141,6 +143,36 @@ def test_too_little_is_refused_for_a_named_reason_and_changes_nothing(
     assert len(found.scores) == len(labels)
     kept = in_force(1.0)
     assert refit(labels, kept).correction is kept.correction
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.sampled_from([1e-300, 1e-9, 1.0, 1e4, 1e8, 1e12]),
+    spread=st.sampled_from([0.0, 3.0, 300.0]),
+    rare=st.floats(0, 1),
+    in_force_too=st.booleans(),
+)
+@settings(max_examples=40)
+def test_odd_data_raises_nothing_and_gives_finite_numbers(
+    seed: int, size: float, spread: float, rare: float, *, in_force_too: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    labels = [
+        TaughtSentence(
+            float(rng.normal() * size),
+            tuple((rng.standard_t(1, len(TERMS)) * rng.choice([0.0, 1.0, size], len(TERMS))).tolist()),
+            bool(rng.random() < rare),
+            float(np.exp(-spread * rng.random())),
+            int(rng.integers(0, 60)),
+            float(rng.integers(0, 9)),
+        )
+        for _ in range(150)
+    ]
+    found = refit(labels, in_force(1.0, 4.0) if in_force_too else None)
+    assert all(map(math.isfinite, found.scores))
+    assert all(map(math.isfinite, found.numbers.values()))
+    if found.outcome is RefitOutcome.NEW:
+        assert found.correction is not None
 
 
 def test_a_good_correction_in_force_stays() -> None:

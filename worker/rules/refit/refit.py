@@ -20,6 +20,8 @@ MIN_LABELS = 100
 MIN_UNSUPPORTED = 10
 MIN_SUPPORTED = 10
 MIN_INTERACTIONS = 20
+# What no score and no term is, so that nothing overflows; and what no sentence was ever asked with.
+TOO_LARGE, LEAST_PROBABILITY = 1e9, 1e-9
 # A one-sided test at 5 %.
 STANDARD_ERRORS = 1.645
 
@@ -133,10 +135,10 @@ def _fitted(lesson: Lesson, known: tuple[Floats, Floats]) -> Correction | None:
 def _unusable(labels: Sequence[TaughtSentence]) -> str | None:
     if any(len(one.terms) != len(TERMS) for one in labels):
         return "not_finite"
-    numbers = [(one.score, one.probability, one.labelled_at, *one.terms) for one in labels]
-    if not np.isfinite(numbers).all():
+    read = np.array([(one.score, *one.terms) for one in labels])
+    if not np.isfinite([one.labelled_at for one in labels]).all() or not (np.abs(read) < TOO_LARGE).all():
         return "not_finite"
-    if any(not 0 < one.probability <= 1 for one in labels):
+    if any(not LEAST_PROBABILITY <= one.probability <= 1 for one in labels):
         return "bad_probability"
     return None
 
