@@ -114,6 +114,8 @@ class SentenceGrounding:
     candidate for a contradiction, no more. A context that does not fit the model is read in windows; ``window`` is
     the index of the one that supports the sentence best, from which all its numbers are. ``readings`` are the means of
     what taps read inside the model under the whole context (``gasp_core.passes.taps``); nothing where there are none.
+    ``worst`` are the words that are grounded least, a half-open character span of the answer within the sentence
+    (``gasp_core.worst_span``); every sentence with a score has one.
     """
 
     index: int
@@ -131,6 +133,7 @@ class SentenceGrounding:
     contradicting_chunk: int | None = None
     window: int = 0
     readings: tuple[float, ...] = ()
+    worst: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

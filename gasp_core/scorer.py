@@ -28,7 +28,7 @@ from gasp_core.identity import ScorerIdentity
 from gasp_core.memory import in_memory
 from gasp_core.model import LanguageModel
 from gasp_core.passes.choice import Passes, choose_passes
-from gasp_core.passes.taps import Tap
+from gasp_core.passes.taps import Tap, joint_slopes
 from gasp_core.plan import Limits, Plan, Removals, each_group, no_removals, plan_exchange
 from gasp_core.progress import tell_progress
 from gasp_core.support import Drops, Removal
@@ -38,6 +38,7 @@ from gasp_core.text.chunks import context_chunks
 from gasp_core.text.sentences import split_answer
 from gasp_core.text.skips import answer_skip, sentence_skips, skips_of
 from gasp_core.tokens import AnswerTokens, WindowScores, answer_tokens, no_tokens
+from gasp_core.worst_span import with_worst_spans
 
 # Raised whenever segmentation, passes or aggregation change what a score means.
 METHOD_VERSION = "gasp-3"
@@ -83,6 +84,7 @@ class GroundingScorer:
         self._max_chunks = max_chunks
         self._masked = masked
         self._passes = passes or choose_passes(model).passes
+        self._slopes: Tensor | None = None
         self._tell: Callable[[], None] = lambda: None
         if masked and not self._passes.can_hide:
             raise ModelUnsupported(model.name, "it shares no prefixes, so chunks cannot be masked; leave them out")
@@ -132,6 +134,7 @@ class GroundingScorer:
         """
         other = copy.copy(self)
         other._passes = self._passes.reading(taps)  # noqa: SLF001 - a copy of our own
+        other._slopes = joint_slopes(taps)  # noqa: SLF001 - as above
         return other
 
     def within(self, limits: Limits) -> Self:
@@ -191,7 +194,9 @@ class GroundingScorer:
         for item in work:
             windows = [self._token_scores(plan, next(states)) for plan in item.plans]
             versions = [_window(item, plan, scores) for plan, scores in zip(item.plans, windows, strict=True)]
-            sentences = tuple(_best_window(sentence) for sentence in zip(*versions, strict=True))
+            best = [_best_window(sentence) for sentence in zip(*versions, strict=True)]
+            spans = item.plans[0].answer_spans
+            sentences = with_worst_spans(item.exchange.answer, best, spans, item.members, windows, self._slopes)
             if method is Method.LEAVE_ONE_OUT:
                 sentences = self._supported(item, sentences)
             # Only non-finite numbers can still leave an answer without a score here.
@@ -204,7 +209,7 @@ class GroundingScorer:
                 skip_reason=None if scored else AnswerSkip.NOTHING_TO_SCORE,
                 n_windows=len(item.plans),
             )
-            results.append(answer_tokens(grounding, item.plans[0].answer_spans, item.members, windows))
+            results.append(answer_tokens(grounding, spans, item.members, windows))
         return results
 
     def _supported(self, item: _Work, sentences: Sequence[SentenceGrounding]) -> tuple[SentenceGrounding, ...]:

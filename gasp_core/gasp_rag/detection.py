@@ -23,7 +23,8 @@ class SentenceResult:
     ``support_unlocated`` says that the context supports it, but no few chunks of it;
     ``contradicting_chunk`` is the one without which the sentence would be likelier, a candidate for a contradiction.
     ``features`` has every feature by name, None where it was not computed, and ``n_tokens``. ``surprisal`` is the mean
-    -log p under the whole context, in nats.
+    -log p under the whole context, in nats. ``[worst_start, worst_end)`` are the words of the sentence that are
+    grounded least, as a character span of the answer, and ``worst_text`` what stands there; None without features.
     """
 
     index: int
@@ -42,6 +43,9 @@ class SentenceResult:
     detector: str | None = None
     supporting_chunk_indices: list[int] = field(default_factory=list)
     support_unlocated: bool = False
+    worst_start: int | None = None
+    worst_end: int | None = None
+    worst_text: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields by name, ready for JSON; ``features`` is a dict of its own."""

@@ -197,6 +197,7 @@ def _result(
     threshold = rule.threshold
     supporting_index, supporting = _chunk(item, chunks, score.attributed_chunk)
     contradicting_index, contradicting = _chunk(item, chunks, score.contradicting_chunk)
+    worst_start, worst_end = score.worst or (None, None)
     return SentenceResult(
         index=score.index,
         text=score.text,
@@ -214,6 +215,9 @@ def _result(
         detector=rule.detector.name,
         supporting_chunk_indices=[_chunk(item, chunks, chunk)[0] for chunk in score.supporting_chunks],
         support_unlocated=score.unlocated,
+        worst_start=worst_start,
+        worst_end=worst_end,
+        worst_text=None if score.worst is None else item.exchange.answer[worst_start:worst_end],
     )
 
 

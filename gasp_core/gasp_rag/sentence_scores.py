@@ -49,7 +49,8 @@ class SentenceScore:
     do in each other's stead, and ``unlocated`` says that support is there, but in no few of them.
     ``contradicting_chunk`` is the index of the one whose removal makes the sentence likelier, or -1. A sentence without
     features has a ``skip_reason``.
-    ``[start, end)`` is its character span in the answer, ``text`` what stands there.
+    ``[start, end)`` is its character span in the answer, ``text`` what stands there; ``worst`` is the span of the words
+    that are grounded least, None without features.
     """
 
     index: int
@@ -70,6 +71,7 @@ class SentenceScore:
     contradicting_chunk: int = NO_CHUNK
     supporting_chunks: tuple[int, ...] = ()
     unlocated: bool = False
+    worst: tuple[int, int] | None = None
 
     @property
     def features(self) -> dict[str, float | None]:
@@ -210,6 +212,7 @@ def _sentence_score(answer: str, result: SentenceGrounding, n_chunks: int) -> Se
         contradicting_chunk=NO_CHUNK if result.contradicting_chunk is None else result.contradicting_chunk,
         supporting_chunks=result.supporting_chunks,
         unlocated=result.unlocated,
+        worst=result.worst,
     )
 
 

@@ -18,17 +18,19 @@ class Tap:
     """Reads the states after the layer ``layer``, counted from 1.
 
     ``weights`` (D, M) and ``offsets`` (M,) make M numbers of a state of width D; without them the state is taken as it
-    is. Both are float32.
+    is. Both are float32. ``slopes`` (M,) in float32 is what one unit of each number adds to a token's score, None if no
+    score is linear in them; it is for who takes the numbers, on a CPU.
     """
 
     layer: int
     weights: Tensor | None = None
     offsets: Tensor | None = None
+    slopes: Tensor | None = None
 
     def to(self, device: torch.device) -> Tap:
         """The same on a device."""
-        moved = (None if one is None else one.to(device) for one in (self.weights, self.offsets))
-        return Tap(self.layer, *moved)
+        weights, offsets = (None if one is None else one.to(device) for one in (self.weights, self.offsets))
+        return Tap(self.layer, weights, offsets, self.slopes)
 
     def read(self, states: Tensor) -> Tensor:
         """What is read of states (…, D): (…, M) in float32."""
@@ -37,6 +39,12 @@ class Tap:
             return wide
         read = wide @ self.weights
         return read if self.offsets is None else read + self.offsets
+
+
+def joint_slopes(taps: Sequence[Tap]) -> Tensor | None:
+    """What one unit of each number of all these taps adds to a score, (all M,); None if no score is made of them."""
+    slopes = [tap.slopes for tap in taps if tap.slopes is not None]
+    return torch.cat(slopes) if slopes and len(slopes) == len(taps) else None
 
 
 class Taps:

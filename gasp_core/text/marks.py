@@ -8,7 +8,7 @@ and do not overlap.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import TypeAlias
@@ -34,16 +34,19 @@ def said_between(shown: str, marks: Marks, start: int, end: int) -> str:
 
 
 def as_shown(grounding: AnswerGrounding, marks: Marks) -> AnswerGrounding:
-    """Return the grounding of an answer without its marks with the spans that its sentences have in the shown answer.
+    """Return the grounding of an answer without its marks, with its spans of characters as the shown answer has them.
 
     The sentences tile the shown answer as they tiled what was scored; a mark belongs to the sentence that it stands in
     or behind. Takes time linear in sentences and marks, but for a logarithm.
     """
     if not marks:
         return grounding
-    shown = shown_sentences((one.sentence for one in grounding.sentences), marks)
-    pairs = zip(grounding.sentences, shown, strict=True)
-    return replace(grounding, sentences=tuple(replace(one, sentence=sentence) for one, sentence in pairs))
+    shown = _shown_positions(marks)
+    places = shown_sentences((one.sentence for one in grounding.sentences), marks)
+    # A mark that stands right behind the worst words is none of them.
+    worst = (one.worst and (shown(one.worst[0]), shown(one.worst[1] - 1) + 1) for one in grounding.sentences)
+    found = zip(grounding.sentences, places, worst, strict=True)
+    return replace(grounding, sentences=tuple(replace(one, sentence=at, worst=words) for one, at, words in found))
 
 
 def shown_sentences(sentences: Iterable[Sentence], marks: Marks) -> list[Sentence]:
@@ -53,6 +56,12 @@ def shown_sentences(sentences: Iterable[Sentence], marks: Marks) -> list[Sentenc
     said     Yes. No.
     (0, 5) -> (0, 9); (5, 8) -> (9, 12)
     """
+    shown = _shown_positions(marks)
+    return [replace(one, start=shown(one.start) if one.start else 0, end=shown(one.end)) for one in sentences]
+
+
+def _shown_positions(marks: Marks) -> Callable[[int], int]:
+    """From a position in what the answer says to the one in the shown answer, behind a mark that stands there."""
     removed = list(accumulate(end - start for start, end in marks))
     # Where each mark was taken out, as a position in what is left.
     places = [start - before for (start, _), before in zip(marks, [0, *removed], strict=False)]
@@ -61,7 +70,7 @@ def shown_sentences(sentences: Iterable[Sentence], marks: Marks) -> list[Sentenc
         count = bisect_right(places, position)
         return position + (removed[count - 1] if count else 0)
 
-    return [replace(one, start=shown(one.start) if one.start else 0, end=shown(one.end)) for one in sentences]
+    return shown
 
 
 def said_spans(spans: Iterable[tuple[int, int]], marks: Marks) -> list[tuple[int, int]]:

@@ -61,12 +61,13 @@ def test_the_sentences_of_what_is_said_tile_the_shown_answer_and_say_the_same_th
 
 def test_what_was_found_of_a_sentence_stays_with_it() -> None:
     found = (
-        SentenceGrounding(0, Sentence(0, 5, UnitKind.PROSE), 3, 0.5),
-        SentenceGrounding(1, Sentence(5, 8, UnitKind.PROSE), 2, -0.5),
+        SentenceGrounding(0, Sentence(0, 5, UnitKind.PROSE), 3, 0.5, worst=(0, 3)),
+        SentenceGrounding(1, Sentence(5, 8, UnitKind.PROSE), 2, -0.5, worst=(5, 8)),
     )
     grounding = AnswerGrounding(Method.TWO_PASS, found, (), Truncation(9, 0, 5, 0), n_windows=1)
     shown = as_shown(grounding, [(3, 7)])
     assert spans([one.sentence for one in shown.sentences]) == [(0, 9), (9, 12)]
+    assert [one.worst for one in shown.sentences] == [(0, 3), (9, 12)]
     assert [(one.index, one.gap, one.n_tokens) for one in shown.sentences] == [(0, 0.5, 3), (1, -0.5, 2)]
     assert as_shown(grounding, ()) is grounding
 

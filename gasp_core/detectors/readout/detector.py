@@ -77,6 +77,7 @@ def tap_of(readout: Readout) -> Tap:
         readout.layer,
         torch.from_numpy(readout.projection.astype("float32")),
         torch.from_numpy(readout.offsets.astype("float32")),
+        slopes=torch.from_numpy(readout.weights.astype("float32")),
     )
 
 
