@@ -27,7 +27,8 @@ from rich.progress import track
 from gasp_core.evaluation.run import load_models
 from gasp_core.packaged import PACKAGED_MODEL
 from tests.benchmarks.refit_grades import Grade, grades, markdown
-from tests.benchmarks.refit_traffic import Asked, Sentences, made_up, read
+from tests.benchmarks.refit_reading import read
+from tests.benchmarks.refit_traffic import Asked, Sentences, made_up
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data"
 REPORT = Path("build/bench/refit.json")

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
 
-from gasp_core.detectors.detector import Need
-from gasp_core.detectors.fused_model import DIRECTIONS, shipped_fused
-from gasp_core.detectors.readout.detector import READOUT, shipped_readout
-from gasp_core.detectors.readout.terms import sentence_terms
-from gasp_core.evaluation.data import LabelledAnswer, read_answers, sample
-from gasp_core.evaluation.gather import Reader, gather
-from gasp_core.evaluation.labels import SentenceLabel, sentence_labels
-from gasp_core.grounding import Sentence
 from worker.rules.calibration.labels import Booleans, Codes, Floats
 from worker.rules.refit.correction import TERMS
 from worker.rules.refit.lesson import TaughtSentence
@@ -68,43 +57,6 @@ class Sentences:
             )
             for moment, (place, probability) in enumerate(zip(places, probabilities, strict=True))
         ]
-
-
-def read(path: Path, reader: Reader, limit: int) -> list[Sentences]:
-    """The sentences of a file with the scores of readout and of fused, of at most so many answers drawn at random."""
-    answers = sample(read_answers(path), limit, 0)
-    known = gather((one.exchange for one in answers), {Need.TWO_PASS}, reader.for_detectors([READOUT]))
-    rows: list[tuple[float, float, tuple[float, ...], bool, int, str]] = []
-    shown = track(known, f"reading {path.stem}", total=len(answers), console=Console(stderr=True))
-    for number, (answer, evidence) in enumerate(zip(answers, shown, strict=True)):
-        assert evidence.two_pass is not None
-        terms = sentence_terms(answer.exchange, evidence.two_pass)
-        labels = _labels(answer, evidence.sentences)
-        for sentence, values, label in zip(evidence.two_pass.sentences, terms, labels, strict=True):
-            if values is not None and label.unsupported is not None:
-                rows.append(
-                    (
-                        shipped_readout().log_odds(values, sentence.readings),
-                        shipped_fused().log_odds(values[: len(DIRECTIONS)]),
-                        (*values, sentence.surprisal or 0.0),
-                        label.unsupported,
-                        number,
-                        answer.source,
-                    )
-                )
-    readout, fused, of_terms, unsupported, numbers, sources = zip(*rows, strict=True)
-    return [
-        Sentences(
-            path.stem,
-            detector,
-            np.array(scores, dtype=np.float64),
-            np.array(of_terms, dtype=np.float64),
-            np.array(unsupported, dtype=np.bool_),
-            np.unique(numbers, return_inverse=True)[1],
-            np.unique(sources, return_inverse=True)[1],
-        )
-        for detector, scores in (("readout", readout), ("fused", fused))
-    ]
 
 
 def made_up(name: str) -> list[Sentences]:
@@ -172,10 +124,3 @@ def _by_score(sentences: Sentences, pool: Codes, count: int) -> Callable[[Floats
         return np.array([chance or 0.0 for chance in chances])
 
     return probability
-
-
-def _labels(answer: LabelledAnswer, sentences: Sequence[Sentence]) -> list[SentenceLabel]:
-    """By the spans where there are any, because reviewers label sentences; an answer that is right has none."""
-    if answer.label and answer.spans is not None:
-        return sentence_labels(replace(answer, label=None), sentences)
-    return sentence_labels(answer, sentences)
