@@ -46,7 +46,8 @@ class AnswerEvidence:
 
     ``two_pass`` is there for detectors that need two passes, ``leave_one_out`` for those that need that, and
     ``sources``, where the probability of each token comes from, and ``trajectories``, how the states of each sentence
-    move while the context grows, for those that need them.
+    move while the context grows, for those that need them. ``terms`` are what ``readout.terms`` reads of the sentences,
+    where somebody has read it already.
     """
 
     exchange: Exchange
@@ -55,15 +56,22 @@ class AnswerEvidence:
     leave_one_out: AnswerGrounding | None = None
     sources: AnswerSources | None = None
     trajectories: AnswerTrajectories | None = None
+    terms: Sequence[tuple[float, ...] | None] | None = None
 
     @classmethod
-    def of(cls, exchange: Exchange, grounding: AnswerGrounding) -> Self:
+    def of(
+        cls,
+        exchange: Exchange,
+        grounding: AnswerGrounding,
+        terms: Sequence[tuple[float, ...] | None] | None = None,
+    ) -> Self:
         """What one grounding tells. That of leave-one-out has what two passes tell in it."""
         return cls(
             exchange,
             tuple(one.sentence for one in grounding.sentences),
             two_pass=grounding,
             leave_one_out=grounding if grounding.method is Method.LEAVE_ONE_OUT else None,
+            terms=terms,
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gasp_core.detectors.detector import AnswerEvidence, Bounds, Detector, FeatureVector, Learner, Need, Training
 from gasp_core.detectors.fused_model import (
+    DIRECTIONS,
     EQUAL_VERSION,
     VERSION,
     Fused,
@@ -25,11 +26,16 @@ if TYPE_CHECKING:
 def _read(evidence: AnswerEvidence) -> list[FeatureVector]:
     if evidence.two_pass is None:
         raise ValueError("two passes are needed")
-    features = fused_features(evidence.exchange, evidence.two_pass)
+    features = _known(evidence) or fused_features(evidence.exchange, evidence.two_pass)
     return [
         FeatureVector(reason=sentence.skip_reason) if values is None else FeatureVector(values)
         for sentence, values in zip(evidence.two_pass.sentences, features, strict=True)
     ]
+
+
+def _known(evidence: AnswerEvidence) -> list[tuple[float, ...] | None]:
+    """The features, which are the first of the terms, where these were read already."""
+    return [None if values is None else values[: len(DIRECTIONS)] for values in evidence.terms or ()]
 
 
 def _scorers() -> tuple[ScorerIdentity, ...]:

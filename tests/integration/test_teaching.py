@@ -7,6 +7,8 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,19 +16,20 @@ import pytest
 from typer.testing import CliRunner
 
 from gasp_core.detectors.fused_model import Term
-from tests.integration.store_examples import advance, prepared, rows, scored
+from tests.integration.store_examples import OCCURRED_AT, advance, prepared, rows, scored
 from worker.cli import app as gasp_worker
 from worker.jobs.recalibration import COMMAND, AppRecalibration, Recalibrator
 from worker.rules.calibration.recalibrate import CalibrationOutcome
 from worker.rules.refit.correction import TERMS, Correction
 from worker.rules.settlement import Settlement
 from worker.rules.verdict import Threshold, threshold_for
+from worker.store.report_contents import Subject
 from worker.store.store import Store
 from worker.store.threshold_versions import Proposal
 
 SENTENCES = 4
-COVERAGE = TERMS.index("coverage")
-# What the harm of a correction is that takes the score away and more.
+GAP = TERMS.index("gap")
+# Of nothing that matters, and more of it than of the score.
 HARMFUL = Correction((Term("coverage", 0.5, 1.0, -8.0),), learned_until=0.0)
 
 ASKED = """
@@ -62,7 +65,7 @@ TABLES = ("thresholds", "threshold_activations", "calibration_runs")
 class Desk:
     """Answers of apps that are judged by what is in force when they come, and reviewers who say what of them is true.
 
-    A deviation of ``coverage`` is worth ``effect`` log-odds of being grounded.
+    A deviation of ``gap`` is worth ``effect`` log-odds of being grounded.
     """
 
     def __init__(self, store: Store, url: str) -> None:
@@ -80,7 +83,7 @@ class Desk:
         for place in range(self.offset, self.offset + answers):
             scores = 1.5 + 1.5 * rng.normal(size=SENTENCES)
             terms = rng.normal(size=(SENTENCES, len(TERMS))).astype(np.float32).astype(np.float64)
-            grounded = rng.random(SENTENCES) < 1 / (1 + np.exp(-(scores + effect * terms[:, COVERAGE])))
+            grounded = rng.random(SENTENCES) < 1 / (1 + np.exp(-(scores + effect * terms[:, GAP])))
             values = [tuple(row) for row in terms.tolist()]
             batch.append(scored(place, f"id-{place}", scores.tolist(), threshold, app=app, terms=values))
             ids += [f"id-{place}"] * SENTENCES
@@ -127,7 +130,9 @@ def test_what_reviewers_teach_comes_into_force_with_its_bounds_as_one_version(de
     assert (version.id, version.name, version.learned_from) == (found.added.id, "shop/1", "calibrated")
     assert version.correction is not None
     assert version.correction == found.correction
-    assert {term.name: term.coefficient for term in version.correction.terms}["coverage"] > 0.5
+    most = max(version.correction.terms, key=lambda term: abs(term.coefficient))
+    assert most.name == "gap"
+    assert most.coefficient > 0
     assert version.correction.learned_until > 0
     assert version.curve is not None
     assert found.added.note is not None
@@ -318,7 +323,7 @@ def test_the_commands_show_which_versions_have_a_correction(desk: Desk, gasp: Ca
     desk.comes(120, effect=2.0)
     told = gasp("recalibrate", "--app", "shop")
     assert "shop, scorer 1: new (better), shop/1 is in force" in told
-    assert re.search(r"^  correction +none -> coverage \+", told, re.MULTILINE)
+    assert re.search(r"^  correction +none -> gap \+", told, re.MULTILINE)
     assert re.search(r"^  refit_auc_challenger +0\.\d+$", told, re.MULTILINE)
     plain, corrected = gasp("thresholds", "list").splitlines()
     assert "corrected" not in plain
@@ -344,3 +349,19 @@ def test_what_a_person_sets_is_of_scores_as_they_are_corrected(desk: Desk, gasp:
     desk.comes(30, effect=2.0, labelled=False)
     found = json.loads(gasp("thresholds", "preview", "--app", "shop", "--flag-below", "1.25", "--json"))
     assert (found["newly_flagged"], found["no_longer_flagged"]) == (0, 0)
+
+
+def test_the_report_says_what_was_taught(desk: Desk, gasp: Callable[..., str], tmp_path: Path) -> None:
+    desk.comes(120, effect=2.0)
+    desk.run(app="shop")
+    desk.comes(20, effect=2.0)
+    page = tmp_path / "report.html"
+    gasp("report", "--app", "shop", "--since", "2025-11-01", "--html", str(page))
+    shown = page.read_text("utf-8")
+    assert "of scores with what reviewers taught" in shown
+    assert re.search(r"<td>better: AUC 0\.\d{3}, learned 0\.\d{3} ± 0\.\d{3}, novel words 0\.\d{3}</td>", shown)
+    version = desk.in_force()
+    subject = Subject("shop", desk.scorer_id, OCCURRED_AT - timedelta(days=1), datetime.now(UTC))
+    found = desk.store.reports.read(subject, version.correction)
+    assert len(found.scores) == len(found.labels) == 140 * SENTENCES
+    assert sorted(found.scores) == pytest.approx(sorted(label.score for label in found.labels))

@@ -17,6 +17,7 @@ from gasp_core.detectors.fused_model import (
     fused_features,
     shipped_fused,
 )
+from gasp_core.detectors.readout.terms import sentence_terms
 from gasp_core.grounding import (
     AnswerGrounding,
     Exchange,
@@ -133,3 +134,21 @@ def test_a_term_that_would_turn_against_its_direction_is_left_out() -> None:
     terms, _ = directed_terms(readings, unsupported)
     assert terms[-1].coefficient == 0.0
     assert directed_logistic(readings, unsupported)(readings)[unsupported].mean() < 0.5
+
+
+def test_terms_that_somebody_has_read_already_are_not_read_again() -> None:
+    terms = sentence_terms(EXCHANGE, grounding())
+    plain = FUSED.read(AnswerEvidence.of(EXCHANGE, grounding()))
+    assert FUSED.read(AnswerEvidence.of(EXCHANGE, grounding(), terms)) == plain
+    others = [None if values is None else tuple(value + 1 for value in values) for values in terms]
+    assert [one.values for one in FUSED.read(AnswerEvidence.of(EXCHANGE, grounding(), others))] == [
+        () if values is None else values[: len(DIRECTIONS)] for values in others
+    ]
+
+
+def test_terms_are_given_in_the_order_of_their_names() -> None:
+    known = sentence_terms(EXCHANGE, grounding())
+    names = ("coverage", "gap")
+    wanted = [None if values is None else (values[-1], values[1]) for values in known]
+    assert sentence_terms(EXCHANGE, grounding(), names) == wanted
+    assert sentence_terms(EXCHANGE, grounding(), names, known) == wanted

@@ -14,19 +14,20 @@ from worker.rules.verdict import TermValues, Threshold, Verdict, judge
 
 def verdict_of(exchange: Exchange, grounding: AnswerGrounding, detector: Detector, threshold: Threshold) -> Verdict:
     """Judge an answer by the detector, corrected as the threshold says."""
-    scores = detector.scores(AnswerEvidence.of(exchange, grounding))
-    return judge(scores, threshold, terms_of(exchange, grounding))
+    # Read once for both: to cut the texts up takes milliseconds.
+    terms = sentence_terms(exchange, grounding)
+    scores = detector.scores(AnswerEvidence.of(exchange, grounding, terms))
+    return judge(scores, threshold, _kept(grounding, terms))
 
 
-def terms_of(exchange: Exchange, grounding: AnswerGrounding) -> tuple[TermValues | None, ...]:
+def _kept(grounding: AnswerGrounding, terms: Sequence[tuple[float, ...] | None]) -> tuple[TermValues | None, ...]:
     """What a correction may read of each sentence, in the order of its TERMS; None where there is no score.
 
     In single precision, as they are stored, so that a correction says the same of what is stored.
     """
-    found = zip(sentence_terms(exchange, grounding), grounding.sentences, strict=True)
     return tuple(
         None if values is None or sentence.surprisal is None else _as_stored((*values, sentence.surprisal))
-        for values, sentence in found
+        for values, sentence in zip(terms, grounding.sentences, strict=True)
     )
 
 

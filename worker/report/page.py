@@ -73,7 +73,8 @@ def _header(title: str, contents: Contents) -> str:
         f"<header><h1>{escape(title)}</h1>"
         f"<p>{_time(subject.since)} to {_time(subject.until)} UTC · scorer {escape(contents.scorer)}</p>"
         f"<p>Threshold in force: {escape(threshold.name)} ({escape(threshold.learned_from)}): "
-        f"flagged below {threshold.flag_below:.3f}, attributed below {threshold.attribute_below:.3f}</p>"
+        f"flagged below {threshold.flag_below:.3f}, attributed below {threshold.attribute_below:.3f}"
+        f"{'' if threshold.correction is None else ', of scores with what reviewers taught'}</p>"
         "</header>"
     )
 
@@ -204,7 +205,18 @@ def _changes(changes: Sequence[Change]) -> str:
 
 
 def _runs(runs: Sequence[Run]) -> str:
-    heads = ("time", "outcome", "reason", "version", "labels", "unsupported", "score drift", "recall", "precision")
+    heads = (
+        "time",
+        "outcome",
+        "reason",
+        "version",
+        "labels",
+        "unsupported",
+        "score drift",
+        "recall",
+        "precision",
+        "taught",
+    )
     rows = (
         (
             _time(one.time),
@@ -216,11 +228,23 @@ def _runs(runs: Sequence[Run]) -> str:
             "–" if one.psi is None else f"{one.psi:.2f}",
             _bounds(one.recall, one.recall_low, one.recall_high),
             _bounds(one.precision, one.precision_low, one.precision_high),
+            _taught(one),
         )
         for one in runs
     )
     shown = _table(heads, rows) if runs else '<p class="note">No recalibration in this period.</p>'
     return f"<h2>Recalibrations</h2>{shown}"
+
+
+def _taught(run: Run) -> str:
+    """What came of learning a correction: why, and how the rankings compare."""
+    if run.refit is None:
+        return "–"
+    if run.auc_in_force is None or run.auc_learned is None or run.auc_standard_error is None:
+        return run.refit.replace("_", " ")
+    areas = f"AUC {run.auc_in_force:.3f}, learned {run.auc_learned:.3f} ± {run.auc_standard_error:.3f}"
+    words = "" if run.auc_lexical is None else f", novel words {run.auc_lexical:.3f}"
+    return f"{run.refit.replace('_', ' ')}: {areas}{words}"
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

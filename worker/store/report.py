@@ -55,6 +55,11 @@ _RUN = (
     "precision_low",
     "precision_high",
     "psi",
+    "refit",
+    "auc_in_force",
+    "auc_learned",
+    "auc_standard_error",
+    "auc_lexical",
 )
 _LOWEST = (
     "time",

@@ -47,7 +47,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A recalibration and what it found; shares in [0, 1], None where there was nothing to tell them from."""
+    """A recalibration and what it found; shares in [0, 1], None where there was nothing to tell them from.
+
+    ``refit`` says why there is another correction or none; the areas under the ROC curve are of what was in force, of
+    what was learned, with the standard error of their difference, and of counting novel words.
+    """
 
     time: datetime
     outcome: str
@@ -63,6 +67,11 @@ class Run:
     precision_low: float | None
     precision_high: float | None
     psi: float | None
+    refit: str | None = None
+    auc_in_force: float | None = None
+    auc_learned: float | None = None
+    auc_standard_error: float | None = None
+    auc_lexical: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

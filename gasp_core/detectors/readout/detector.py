@@ -55,7 +55,7 @@ def _read(readout: Callable[[], Readout], evidence: AnswerEvidence) -> list[Feat
     if any(one.skip_reason is None and len(one.readings) != count for one in evidence.two_pass.sentences):
         raise ValueError("readings of the scorer's states are needed; it has to read by the detector's taps")
     names = [term.name for term in readout().terms]
-    terms = sentence_terms(evidence.exchange, evidence.two_pass, names)
+    terms = sentence_terms(evidence.exchange, evidence.two_pass, names, evidence.terms)
     return [
         FeatureVector(reason=sentence.skip_reason) if values is None else FeatureVector((*values, *sentence.readings))
         for sentence, values in zip(evidence.two_pass.sentences, terms, strict=True)
