@@ -15,10 +15,10 @@ class SentenceResult:
     """What was found for one sentence: the half-open character span ``[start, end)`` of the answer.
 
     ``sensitivity`` is its score by ``detector``: higher means that the sentence leans more on the context. It is in
-    nats per token, but for ``fused`` the log-odds of being grounded. ``flagged`` says whether it is below the
-    threshold. Both are None for a sentence without a score, whose ``skip_reason`` says why; ``flagged`` is None also if
-    there is no threshold. ``supporting_chunk`` is the text of the chunk that supports the sentence and
-    ``supporting_chunk_index`` its place in the context, None and -1 if none is named or none was left out;
+    nats per token, but for ``fused``, ``fused-free`` and ``readout`` the log-odds of being grounded. ``flagged`` says
+    whether it is below the threshold. Both are None for a sentence without a score, whose ``skip_reason`` says why;
+    ``flagged`` is None also if there is no threshold. ``supporting_chunk`` is the text of the chunk that supports the
+    sentence and ``supporting_chunk_index`` its place in the context, None and -1 if none is named or none was left out;
     ``supporting_chunk_indices`` are the places of all chunks that support it in each other's stead, and
     ``support_unlocated`` says that the context supports it, but no few chunks of it;
     ``contradicting_chunk`` is the one without which the sentence would be likelier, a candidate for a contradiction.

@@ -60,7 +60,7 @@ def deploy_loop(broker: Broker, deploy: Deploy, **settings: object) -> Deploymen
 
 
 def test_a_reviewers_labels_become_the_next_threshold_version(tansu: Broker, deploy: Deploy, tmp_path: Path) -> None:
-    deployment = deploy_loop(tansu, deploy, model=PACKAGED_MODEL)
+    deployment = deploy_loop(tansu, deploy, model=PACKAGED_MODEL, detector="auto")
     file = tmp_path / "answers.jsonl"
     file.write_text("".join(json.dumps(half_invented(number)) + "\n" for number in range(ANSWERS)), encoding="utf-8")
 

@@ -35,7 +35,7 @@ def send(deployment: Deployment, number: int, count: int = 9) -> list[tuple[int,
 @pytest.mark.kafka
 def test_a_trace_becomes_rows_and_its_results_go_back_on_it(apache: Broker, database_url: str, tmp_path: Path) -> None:
     with collector() as (address, records):
-        settings = {"trace_grace_s": 1, "export_otlp_url": address}
+        settings = {"trace_grace_s": 1, "export_otlp_url": address, "detector": "auto"}
         model = Path(resolve_model(PACKAGED_MODEL))
         deployment = Deployment(apache, database_url, model, tmp_path, partitions=3, settings=settings)
         places = send(deployment, NUMBER)

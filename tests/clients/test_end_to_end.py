@@ -28,7 +28,7 @@ def test_a_chain_that_is_traced_is_audited_and_told_its_results(
     with service() as exporter:
         run(otlp("openinference_langchain", "retrieval_chain", "one by one"), exporter.url)
     with collector() as (address, records):
-        settings = {"trace_grace_s": 1, "export_otlp_url": address}
+        settings = {"trace_grace_s": 1, "export_otlp_url": address, "detector": "auto"}
         model = Path(resolve_model(PACKAGED_MODEL))
         deployment = Deployment(apache, database_url, model, tmp_path, partitions=3, settings=settings)
         # The bytes of a request are what the exporter of a collector writes to Kafka.
