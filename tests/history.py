@@ -77,24 +77,26 @@ CROSS JOIN LATERAL (
 ) AS found;
 INSERT INTO verdicts (id, interaction_pk, scorer_id, threshold_id, method, skip_reason, lowest_score, context_tokens,
     context_tokens_cut, answer_tokens, answer_tokens_cut, n_sentences, n_scored, n_flagged, scored_at, attributed_at,
-    context_windows)
+    context_windows, language, language_supported)
 OVERRIDING SYSTEM VALUE
 SELECT n, n, 1, threshold_id,
     CASE WHEN lowest_score < attribute_below AND NOT is_skipped THEN 'leave_one_out' ELSE 'two_pass' END,
     CASE WHEN is_skipped THEN 'no_passages' END, CASE WHEN NOT is_skipped THEN lowest_score END, 400, 0, 100, 0,
     n_sentences, CASE WHEN is_skipped THEN 0 ELSE n_sentences END, CASE WHEN is_skipped THEN 0 ELSE n_flagged END,
     time + interval '2 seconds',
-    CASE WHEN lowest_score < attribute_below AND NOT is_skipped THEN time + interval '1 minute' END, 1
+    CASE WHEN lowest_score < attribute_below AND NOT is_skipped THEN time + interval '1 minute' END, 1,
+    CASE WHEN n % 25 = 0 THEN 'und-Cyrl' ELSE 'en' END, n % 25 <> 0
 FROM judged;
 INSERT INTO sentences (verdict_id, sentence_index, scored_at, start_char, end_char, kind, n_tokens, score,
     gap, jsd_no_context, surprisal, skip_reason, flagged, supporting_chunk, supporting_passage, supporting_drop,
-    unsupported_probability)
+    unsupported_probability, worst_start, worst_end)
 SELECT n, s, time + interval '2 seconds', start_char, start_char + size, 'prose', 14,
     CASE WHEN NOT is_skipped THEN gap END, CASE WHEN NOT is_skipped THEN gap END,
     CASE WHEN NOT is_skipped THEN 0.1 END, CASE WHEN NOT is_skipped THEN 1.5 END,
     CASE WHEN is_skipped THEN 'no_passages' END, CASE WHEN NOT is_skipped THEN gap < flag_below END,
     rests_on, rests_on, CASE WHEN rests_on IS NOT NULL THEN 0.4 END,
-    CASE WHEN NOT is_skipped AND threshold_id = 2 THEN 1 / (1 + exp(7 * (gap - 0.45))) END
+    CASE WHEN NOT is_skipped AND threshold_id = 2 THEN 1 / (1 + exp(7 * (gap - 0.45))) END,
+    CASE WHEN NOT is_skipped THEN start_char + 4 END, CASE WHEN NOT is_skipped THEN start_char + 24 END
 FROM judged JOIN said USING (n)
 CROSS JOIN LATERAL (
     SELECT CASE WHEN NOT is_skipped AND lowest_score < attribute_below AND NOT is_made_up THEN (n + s) % 3 END

@@ -57,5 +57,7 @@ def _record(number: int, detection: Detection, result: SentenceResult) -> dict[s
         "n_tokens": result.features["n_tokens"],
         "surprisal": result.surprisal,
         "detector": result.detector,
+        "language": detection.language,
+        "language_supported": detection.language_supported,
     }
     return record | {f"feat_{name}": value for name, value in result.features.items()}

@@ -57,13 +57,17 @@ class Detection:
     """What was found in one answer: a result per sentence, in order.
 
     ``skip_reason`` says why no sentence has a score, if so. The tokens that were not read, because of a limit or of
-    the model's window, are counted in ``context_tokens_cut`` and ``answer_tokens_cut``.
+    the model's window, are counted in ``context_tokens_cut`` and ``answer_tokens_cut``. ``language`` is that of the
+    answer as a tag (BCP 47), ``und`` if nothing tells it; ``language_supported`` says whether its words can be compared
+    with those of the context.
     """
 
     sentences: Sequence[SentenceResult]
     skip_reason: AnswerSkip | None = None
     context_tokens_cut: int = 0
     answer_tokens_cut: int = 0
+    language: str | None = None
+    language_supported: bool | None = None
 
     def __iter__(self) -> Iterator[SentenceResult]:
         return iter(self.sentences)

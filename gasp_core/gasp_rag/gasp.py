@@ -16,6 +16,7 @@ from gasp_core.gasp_rag.parameters import UNNAMED, Parameters, Unnamed, only_nam
 from gasp_core.gasp_rag.sentence_scores import NO_CHUNK, Scorer, SentenceScore, sentence_scores
 from gasp_core.grounding import AnswerGrounding, Chunk, SentenceSkip
 from gasp_core.template import PromptTemplate
+from gasp_core.text.lexical import told_language_of
 
 if TYPE_CHECKING:  # torch, which those who only look at results can spare
     from gasp_core.plan import Limits
@@ -174,6 +175,7 @@ def _wanted(name: str, named: Mapping[str, Any]) -> Detector | None:
 
 def _detection(item: Item, grounding: AnswerGrounding, rule: _ScoringRule) -> Detection:
     features = rule.detector.read(AnswerEvidence.of(item.exchange, grounding))
+    language = told_language_of(item.exchange)
     results = zip(sentence_scores(item.exchange, grounding), features, rule.detector.scored(features), strict=True)
     return Detection(
         tuple(
@@ -183,6 +185,8 @@ def _detection(item: Item, grounding: AnswerGrounding, rule: _ScoringRule) -> De
         skip_reason=grounding.skip_reason,
         context_tokens_cut=grounding.truncation.context_tokens_cut,
         answer_tokens_cut=grounding.truncation.answer_tokens_cut,
+        language=language.tag,
+        language_supported=language.is_supported,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
@@ -49,6 +50,7 @@ class Language(StrEnum):
     TIBETAN = "bo"
 
 
+_SUPPORTED = frozenset(Language)
 # Letters beyond those of English that a language writes; of two that are as likely the one without strange letters.
 _LETTERS: dict[str, str] = {
     Language.ENGLISH: "",
@@ -71,16 +73,81 @@ _SCRIPTS = {
 }
 
 
+# The codes of scripts in ISO 15924, by the first word of the names that Unicode has for their letters.
+_SCRIPT_CODES = {
+    "CYRILLIC": "Cyrl",
+    "GREEK": "Grek",
+    "ARABIC": "Arab",
+    "HEBREW": "Hebr",
+    "ARMENIAN": "Armn",
+    "GEORGIAN": "Geor",
+    "ETHIOPIC": "Ethi",
+    "DEVANAGARI": "Deva",
+    "BENGALI": "Beng",
+    "GURMUKHI": "Guru",
+    "GUJARATI": "Gujr",
+    "ORIYA": "Orya",
+    "TAMIL": "Taml",
+    "TELUGU": "Telu",
+    "KANNADA": "Knda",
+    "MALAYALAM": "Mlym",
+    "SINHALA": "Sinh",
+    "MONGOLIAN": "Mong",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToldLanguage:
+    """What a text tells of its language: a tag (BCP 47) and whether the language is supported.
+
+    The tag of one that is not supported is its code if it is one of those that look most like a supported one, else
+    ``und`` with the script (``und-Cyrl``), or alone if that is Latin or the text is too short to tell.
+    """
+
+    tag: str
+    is_supported: bool
+
+
+UNTOLD = ToldLanguage("und", is_supported=False)
+
+
 def language_of(text: str) -> Language | None:
     """The language of a text, or None if it is not supported or the text is too short to tell.
 
     Looks at the first 3,000 characters. A text of several languages is taken for the one that it has most of.
     """
+    code = _code(text[:_SAMPLE])
+    return Language(code) if code in _SUPPORTED else None
+
+
+def told_language(text: str) -> ToldLanguage:
+    """What a text tells of its language, by its first 3,000 characters."""
+    language = language_of(text)
+    if language is not None:
+        return ToldLanguage(language.value, is_supported=True)
     sample = text[:_SAMPLE]
+    code = _code(sample)
+    if code is not None:
+        return ToldLanguage(code, is_supported=False)
+    return _by_letters(sample)
+
+
+def _code(sample: str) -> str | None:
+    """The code of a language that is known, supported or not."""
     beyond = [] if sample.isascii() else _BEYOND.findall(sample)
     if len(beyond) >= _LEAST_LETTERS and len(beyond) >= _OTHER_SCRIPT * sum(map(str.isalpha, sample)):
         return _by_script("".join(beyond), sample)
     return _by_grammar(sample)
+
+
+def _by_letters(sample: str) -> ToldLanguage:
+    """The script that most of the letters are of, if it is one without a supported language."""
+    letters = [letter for letter in sample if letter.isalpha()]
+    counts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in letters if letter > "\x7f")
+    ((name, count),) = counts.most_common(1) or [("", 0)]
+    if count < _LEAST_LETTERS or 2 * count < len(letters) or name not in _SCRIPT_CODES:
+        return UNTOLD
+    return ToldLanguage(f"{UNTOLD.tag}-{_SCRIPT_CODES[name]}", is_supported=False)
 
 
 def without_accents(text: str) -> str:
@@ -90,7 +157,7 @@ def without_accents(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
 
 
-def _by_script(letters: str, sample: str) -> Language | None:
+def _by_script(letters: str, sample: str) -> str | None:
     counts = Counter({language: len(pattern.findall(letters)) for language, pattern in _script_patterns().items()})
     ((language, count),) = counts.most_common(1)
     if 2 * count < len(letters):
@@ -103,7 +170,7 @@ def _by_script(letters: str, sample: str) -> Language | None:
     return _by_grammar(sample) if language is Language.HINDI else language
 
 
-def _by_grammar(sample: str) -> Language | None:
+def _by_grammar(sample: str) -> str | None:
     text = scripts.folded(sample).casefold()
     beyond_ascii = Counter(letter for letter in text if letter > "\x7f") if not text.isascii() else Counter()
     words = _WORD.findall(without_accents(text))
@@ -113,9 +180,7 @@ def _by_grammar(sample: str) -> Language | None:
     if not ranked or (len(ranked) > 1 and ranked[-1][:2] == ranked[-2][:2]):
         return None
     count, _, best = ranked[-1]
-    if best not in GRAMMAR_WORDS or count < max(_least_grammar(best), _GRAMMAR_SHARE * len(words)):
-        return None
-    return Language(best)
+    return best if count >= max(_least_grammar(best), _GRAMMAR_SHARE * len(words)) else None
 
 
 def _strange_letters(letters: Counter[str], language: str) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from gasp_core.grounding import Exchange
-from gasp_core.text.languages import Language, language_of
+from gasp_core.text.languages import UNTOLD, Language, ToldLanguage, language_of, told_language
 from gasp_core.text.references import without_references
 from gasp_core.text.words import Word, stems, words
 
@@ -65,11 +65,21 @@ def novelties(exchange: Exchange, texts: Sequence[str]) -> list[Novelty]:
 
 def exchange_language(exchange: Exchange) -> Language | None:
     """The language of the answer; where that is too short to tell, of question and passages."""
-    found = language_of(exchange.answer)
-    if found is not None:
-        return found
+    return language_of(exchange.answer) or language_of(_asked(exchange))
+
+
+def told_language_of(exchange: Exchange) -> ToldLanguage:
+    """The same, and what is told of a language that is not supported: the word terms of its sentences say little."""
+    language = exchange_language(exchange)
+    if language is not None:
+        return ToldLanguage(language.value, is_supported=True)
+    found = told_language(exchange.answer)
+    return told_language(_asked(exchange)) if found == UNTOLD else found
+
+
+def _asked(exchange: Exchange) -> str:
     passages = (passage.text for passage in islice(exchange.passages, _FIRST_PASSAGES))
-    return language_of("\n".join((exchange.question, *passages)))
+    return "\n".join((exchange.question, *passages))
 
 
 def _novelty(said: Sequence[Word], known: _Known) -> Novelty:

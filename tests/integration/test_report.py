@@ -111,6 +111,31 @@ def test_texts_of_messages_are_shown_as_they_are_and_never_become_markup(page: s
     assert "<script" not in page
 
 
+def test_the_words_that_are_grounded_least_are_marked(page: str, reviewed: str) -> None:
+    marked = Counter(text for (kind, text), count in Page(page).texts.items() if kind == "mark" for _ in range(count))
+    assert marked.total() == 10
+    known = rows(reviewed, "SELECT worst_text FROM v_flagged_sentences WHERE app = %(app)s", app=APP)
+    assert set(marked) <= {row["worst_text"] for row in known}
+
+
+def test_what_is_marked_never_becomes_markup_and_may_be_missing(unreviewed: str) -> None:
+    rows(unreviewed, "UPDATE sentences SET worst_start = start_char, worst_end = end_char RETURNING 1")
+    page = written(unreviewed)
+    assert HOSTILE in Page(page).text("mark")
+    assert "<script" not in page
+    rows(unreviewed, "UPDATE sentences SET worst_start = NULL, worst_end = NULL RETURNING 1")
+    rows(unreviewed, "UPDATE verdicts SET language = NULL, language_supported = NULL RETURNING 1")
+    page = written(unreviewed)
+    assert "mark" not in {tag for tag, _ in Page(page).elements}
+    assert HOSTILE in Page(page).text("blockquote")
+    assert "by language" not in page
+
+
+def test_languages_are_counted_and_those_that_are_not_supported_named(page: str) -> None:
+    told = Page(page).text("p")
+    assert re.search(r"Answers by language: en 9\d\.\d\s%\. Not supported, .*: und-Cyrl \d\.\d\s%\.", told)
+
+
 def test_every_plot_says_in_words_what_it_shows(page: str) -> None:
     plots = [attributes for tag, attributes in Page(page).elements if tag == "svg"]
     assert len(plots) == 4

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from gasp_core.identity import ScorerIdentity
+from gasp_core.text.languages import ToldLanguage
 from tests.integration.store_examples import (
     BROKER_TIME_MS,
     IDENTITY,
@@ -43,6 +44,39 @@ def test_the_rows_of_an_answer_cut_it_into_its_sentences(store: Store) -> None:
     assert (first.jsd_no_context, first.surprisal, first.skip_reason) == (0.25, 1.5, None)
     assert (first.threshold_version, first.scorer, first.scorer_id) == ("*/1", IDENTITY.label, scorer_id)
     assert (found[2].score, found[2].gap, found[2].flagged, found[2].skip_reason) == (None, None, None, "too_short")
+
+
+def test_the_words_that_are_grounded_least_are_shown_and_may_be_missing(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    plain = scored(0, "a", [0.01, 0.9, None], threshold)
+    assert plain.grounding is not None
+    first, *others = plain.grounding.sentences
+    worst = (first.sentence.start + 2, first.sentence.end - 1)
+    found = replace(plain.grounding, sentences=(replace(first, worst=worst), *others))
+    store.settlements.settle(scorer_id, [replace(plain, grounding=found)], [advance(0, 1)])
+    shown = _sentences(store, "a")
+    assert [(row.worst_start, row.worst_end) for row in shown] == [worst, (None, None), (None, None)]
+    for view in ("v_sentences", "v_flagged_sentences"):
+        words = rows(database_url, f"SELECT worst_text FROM {view} WHERE worst_start IS NOT NULL")
+        assert words == [{"worst_text": shown[0].answer[slice(*worst)]}]
+
+
+def test_the_language_of_an_answer_is_shown_and_may_be_missing(store: Store, database_url: str) -> None:
+    scorer_id, threshold = prepared(store)
+    told = {"a": ToldLanguage("de", is_supported=True), "b": ToldLanguage("und-Cyrl", is_supported=False), "c": None}
+    batch = []
+    for offset, (name, language) in enumerate(told.items()):
+        plain = scored(offset, name, [0.9], threshold)
+        assert plain.verdict is not None
+        batch.append(replace(plain, verdict=replace(plain.verdict, language=language)))
+    store.settlements.settle(scorer_id, batch, [advance(0, 3)])
+    for view in ("v_interactions", "v_verdicts", "v_sentences"):
+        found = rows(database_url, f"SELECT interaction_id, language, language_supported FROM {view} ORDER BY 1")
+        assert [tuple(row.values()) for row in found] == [
+            ("a", "de", True),
+            ("b", "und-Cyrl", False),
+            ("c", None, None),
+        ]
 
 
 def test_the_state_of_attribution_is_said_for_each_sentence(store: Store) -> None:

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gasp_core.text.languages import Language, language_of
+from gasp_core.grounding import Exchange, Passage
+from gasp_core.text.languages import UNTOLD, Language, ToldLanguage, language_of, told_language
+from gasp_core.text.lexical import exchange_language, told_language_of
 
 SAMPLES = {
     "The museum opens at nine.": Language.ENGLISH,
@@ -26,15 +28,17 @@ SAMPLES = {
     "འགྲེམས་སྟོན་ཁང་ནི་ཆུ་ཚོད་དགུ་པར་སྒོ་འབྱེད།": Language.TIBETAN,
     "OpenAIのAPIは2024年に公開された新しい機能です。": Language.JAPANESE,
 }
-UNSUPPORTED = [
-    "Museet öppnar klockan nio och det är gratis.",
-    "El museu obre a les nou i l'entrada és gratuïta per als nens.",
-    "Müze saat dokuzda açılır ve giriş bir kişi için ücretsizdir.",
-    "संग्रहालय सकाळी नऊ वाजता उघडते आणि प्रवेश विनामूल्य आहे",
-    "Музей открывается в девять.",
-    "المتحف يفتح في التاسعة",
-    "Το μουσείο ανοίγει στις εννέα.",
-]
+UNSUPPORTED = {
+    "Museet öppnar klockan nio och det är gratis.": "sv",
+    "El museu obre a les nou i l'entrada és gratuïta per als nens.": "ca",
+    "Müze saat dokuzda açılır ve giriş bir kişi için ücretsizdir.": "tr",
+    "संग्रहालय सकाळी नऊ वाजता उघडते आणि प्रवेश विनामूल्य आहे": "mr",
+    "Музей открывается в девять.": "und-Cyrl",
+    "المتحف يفتح في التاسعة": "und-Arab",
+    "Το μουσείο ανοίγει στις εννέα.": "und-Grek",
+    "அருங்காட்சியகம் ஒன்பது மணிக்கு திறக்கும்": "und-Taml",
+    "Safnið opnar klukkan níu.": "und",
+}
 
 
 @pytest.mark.parametrize("text", SAMPLES)
@@ -45,6 +49,27 @@ def test_a_sentence_tells_its_language(text: str) -> None:
 @pytest.mark.parametrize("text", [*UNSUPPORTED, "42.", "", "!?", "SmolLM2-135M"])
 def test_no_supported_language_is_told_of_others_and_of_too_little(text: str) -> None:
     assert language_of(text) is None
+
+
+@pytest.mark.parametrize("text", UNSUPPORTED)
+def test_a_language_that_is_not_supported_is_named_as_far_as_it_can_be(text: str) -> None:
+    assert told_language(text) == ToldLanguage(UNSUPPORTED[text], is_supported=False)
+
+
+def test_an_answer_that_is_too_short_to_tell_is_taken_for_what_question_and_passages_are() -> None:
+    russian = Passage("a", "Музей открывается в девять.")
+    assert told_language_of(Exchange("Когда?", (russian,), "9:00")) == ToldLanguage("und-Cyrl", is_supported=False)
+    english = Exchange("When does it open?", (Passage("a", "The museum opens at nine."),), "9:00")
+    assert told_language_of(english) == ToldLanguage("en", is_supported=True)
+    assert told_language_of(Exchange("", (), "9:00")) == UNTOLD
+
+
+@given(st.text())
+def test_what_is_told_is_what_the_words_are_compared_by(text: str) -> None:
+    exchange = Exchange("", (), text)
+    language, told = exchange_language(exchange), told_language_of(exchange)
+    assert told.is_supported == (language is not None)
+    assert told.tag == language if language is not None else told.tag not in list(Language)
 
 
 def test_a_name_in_another_script_does_not_change_the_language() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
@@ -11,10 +12,12 @@ import orjson
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from worker.store.ledger import Ledger
 from worker.store.sentences import SentenceRow, Sentences
 
+_BLANKS = re.compile(r"\s+")
 FURTHER = """[bold]Look further[/]  gasp-worker demo --psql (in a checkout, make psql) opens this database; for example
   SELECT app, interaction_id, text, score, gap, supporting_passage_id FROM v_flagged_sentences ORDER BY score;
   SELECT * FROM v_interactions ORDER BY lowest_score;   SELECT * FROM v_dead_letters;   SELECT * FROM v_ingest_lag;
@@ -54,11 +57,24 @@ def _exchange(app: str, interaction_id: str, sentences: list[SentenceRow]) -> Ta
         table.add_row(
             "FLAG" if row.flagged else "",
             "" if row.score is None else f"{row.score:.2f}",
-            escape(" ".join(row.text.split())),
+            _sentence(row),
             escape(_support(row)),
             style=style,
         )
     return table
+
+
+def _sentence(row: SentenceRow) -> Text:
+    """The sentence; where it is flagged, with the words that are grounded least underlined."""
+    if not row.flagged or row.worst_start is None or row.worst_end is None:
+        return Text(_in_line(row.text).strip())
+    start, end = row.worst_start - row.start_char, row.worst_end - row.start_char
+    before, worst, behind = (_in_line(part) for part in (row.text[:start], row.text[start:end], row.text[end:]))
+    return Text.assemble(before.lstrip(), (worst, "bold underline"), behind.rstrip())
+
+
+def _in_line(text: str) -> str:
+    return _BLANKS.sub(" ", text)
 
 
 def _support(row: SentenceRow) -> str:
@@ -106,6 +122,8 @@ def _record(row: SentenceRow) -> dict[str, object]:
         "gap": row.gap,
         "jsd_no_context": row.jsd_no_context,
         "surprisal": row.surprisal,
+        "worst_start": row.worst_start,
+        "worst_end": row.worst_end,
         "n_tokens": row.n_tokens,
         "flagged": row.flagged,
         "skip_reason": row.skip_reason,
@@ -115,4 +133,6 @@ def _record(row: SentenceRow) -> dict[str, object]:
         "attribution": row.attribution,
         "threshold_version": row.threshold_version,
         "scorer": row.scorer,
+        "language": row.language,
+        "language_supported": row.language_supported,
     }

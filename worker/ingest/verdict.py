@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gasp_core.detectors.detector import AnswerEvidence, Detector
 from gasp_core.detectors.readout.terms import sentence_terms
 from gasp_core.grounding import AnswerGrounding, Exchange
+from gasp_core.text.lexical import told_language_of
 from worker.rules.verdict import TermValues, Threshold, Verdict, judge
 
 
@@ -17,7 +19,8 @@ def verdict_of(exchange: Exchange, grounding: AnswerGrounding, detector: Detecto
     # Read once for both: to cut the texts up takes milliseconds.
     terms = sentence_terms(exchange, grounding)
     scores = detector.scores(AnswerEvidence.of(exchange, grounding, terms))
-    return judge(scores, threshold, _kept(grounding, terms))
+    verdict = judge(scores, threshold, _kept(grounding, terms))
+    return replace(verdict, language=told_language_of(exchange))
 
 
 def _kept(grounding: AnswerGrounding, terms: Sequence[tuple[float, ...] | None]) -> tuple[TermValues | None, ...]:

@@ -11,7 +11,7 @@ from worker.report import figures
 from worker.report.contents import Contents
 from worker.report.quality import Quality
 from worker.rules.calibration.interval import Interval
-from worker.store.report_contents import Change, Lowest, Run
+from worker.store.report_contents import Change, LanguageCount, Lowest, Run
 
 _STYLE = """
 :root { color-scheme: light; --ink: #1d232c; --soft: #5c6675; --line: #dde1e7; --paper: #fff; --tint: #f5f7f9; }
@@ -42,6 +42,7 @@ li { margin-bottom: .9rem; break-inside: avoid; }
 blockquote, details { overflow-wrap: anywhere; white-space: pre-wrap; }
 blockquote { margin: 0; padding-left: .7rem; border-left: 3px solid #c2570c; }
 details { font-size: .9rem; }
+mark { background: #fbdfc7; color: inherit; padding: 0 .1em; border-radius: .15em; }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } .plots { grid-template-columns: 1fr 1fr; }
   .table { overflow: visible; font-size: 8pt; } tr { break-inside: avoid; }
   th, td + td, td:nth-child(n + 8) { white-space: normal; min-width: 0; } }
@@ -50,6 +51,7 @@ details { font-size: .9rem; }
 _SHOWN_CHARS = 1_200
 _INTERVALS = "with 95\N{NO-BREAK SPACE}% intervals"
 _BENEATH = " Each tick beneath is a labelled sentence."
+_UNSUPPORTED = "Not supported, so that their words cannot be compared well with those of the passages: {}."
 _NO_LABELS = "Nobody has labelled a sentence of this period yet, so how far the flags can be trusted is not known."
 
 
@@ -106,7 +108,25 @@ def _numbers(contents: Contents) -> str:
         for name, value, more in cards
     )
     notes = _NO_LABELS if contents.quality is None else _estimates_note(contents.quality)
-    return f'<dl class="numbers">{shown}</dl><p class="note">{escape(notes)}</p>'
+    languages = _languages(found.languages)
+    return f'<dl class="numbers">{shown}</dl><p class="note">{escape(notes)}</p>{languages}'
+
+
+def _languages(counts: Sequence[LanguageCount]) -> str:
+    """The share of answers in each language. Those that are not supported are named apart."""
+    told = [one for one in counts if one.language is not None]
+    total = sum(one.answers for one in told)
+    if not total:
+        return ""
+    supported, others = (
+        ", ".join(f"{one.language} {_share(one.answers / total)}" for one in told if bool(one.is_supported) is wanted)
+        for wanted in (True, False)
+    )
+    sentences = [
+        f"Answers by language: {supported}." if supported else "",
+        _UNSUPPORTED.format(others) if others else "",
+    ]
+    return f'<p class="note">{escape(" ".join(filter(None, sentences)))}</p>'
 
 
 def _estimated(quality: Quality) -> Iterable[tuple[str, str, str]]:
@@ -256,7 +276,12 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def _lowest(lowest: Sequence[Lowest]) -> str:
     if not lowest:
         return '<h2>Lowest sentences</h2><p class="note">No sentence of this period is flagged.</p>'
-    return f"<h2>Lowest sentences</h2><ol>{''.join(_sentence(one) for one in lowest)}</ol>"
+    note = '<p class="note">Marked are the words of each that are grounded least.</p>' if _is_marked(lowest) else ""
+    return f"<h2>Lowest sentences</h2>{note}<ol>{''.join(_sentence(one) for one in lowest)}</ol>"
+
+
+def _is_marked(lowest: Sequence[Lowest]) -> bool:
+    return any(one.worst_start is not None for one in lowest)
 
 
 def _sentence(one: Lowest) -> str:
@@ -264,10 +289,19 @@ def _sentence(one: Lowest) -> str:
     score = f"score\N{NO-BREAK SPACE}{one.score:.2f}{likely}"
     place = f"{one.interaction_id}, sentence {one.sentence_index + 1} · {_time(one.time)} · {score}"
     return (
-        f'<li><blockquote>{escape(_shortened(one.text))}</blockquote><p class="meta">{escape(place)}</p>'
+        f'<li><blockquote>{_marked(one)}</blockquote><p class="meta">{escape(place)}</p>'
         f"<details><summary>Question and passage</summary>{escape(_shortened(one.question))}\n{escape(_support(one))}"
         "</details></li>"
     )
+
+
+def _marked(one: Lowest) -> str:
+    """The sentence with its worst words marked."""
+    text = _shortened(one.text)
+    if one.worst_start is None or one.worst_end is None or one.worst_start - one.start_char >= _SHOWN_CHARS:
+        return escape(text)
+    start, end = one.worst_start - one.start_char, one.worst_end - one.start_char
+    return f"{escape(text[:start])}<mark>{escape(text[start:end])}</mark>{escape(text[end:])}"
 
 
 def _support(one: Lowest) -> str:

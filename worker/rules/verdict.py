@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from gasp_core.text.languages import ToldLanguage
 from worker.rules.calibration.curve import Curve
 from worker.rules.refit.correction import Correction
 from worker.rules.selection import Selection
@@ -52,7 +53,7 @@ class Verdict:
     So has ``probabilities``, P(unsupported) by the threshold's curve; None for all sentences if it has no curve. So
     have ``terms``, the values that a correction may read, and ``corrections``, what that of the threshold added to the
     detector's score to make this one; None where nothing was. People are asked about the sentences of the
-    ``selection``, each of them by so many ``reviewers``.
+    ``selection``, each of them by so many ``reviewers``. ``language`` is what the answer tells of its own.
     """
 
     threshold: Threshold
@@ -64,6 +65,7 @@ class Verdict:
     corrections: tuple[float | None, ...]
     selection: Selection | None = None
     reviewers: int = 1
+    language: ToldLanguage | None = None
 
     @property
     def lowest_score(self) -> float | None:

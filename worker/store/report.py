@@ -14,7 +14,7 @@ from worker.rules.scale import labelled_under
 from worker.store.corrected import corrected_score
 from worker.store.evidence import labelled_sentences
 from worker.store.queue_days import queue_days
-from worker.store.report_contents import Change, Found, Lowest, ReviewerAgreement, Run, Subject, Totals
+from worker.store.report_contents import Change, Found, LanguageCount, Lowest, ReviewerAgreement, Run, Subject, Totals
 from worker.store.repository import Repository
 from worker.store.tables import INTERACTION_TIME, interactions, sentences, verdicts
 
@@ -73,6 +73,9 @@ _LOWEST = (
     "supporting_passage_text",
     "supporting_passage_ids",
     "attribution",
+    "start_char",
+    "worst_start",
+    "worst_end",
 )
 _history = _view("v_threshold_history", *_CHANGE, "app", "scorer_id")
 _runs = _view("v_calibration_runs", *_RUN, "app", "scorer_id")
@@ -93,6 +96,7 @@ def _found(connection: Connection, subject: Subject, correction: Correction | No
     totals = _totals(connection, subject)
     return Found(
         totals=totals,
+        languages=_languages(connection, subject),
         scores=_scores(connection, subject, totals.answers, correction),
         labels=_labelled(connection, subject, correction),
         days=queue_days(connection, subject.app, subject.scorer_id, subject.since, subject.until),
@@ -121,6 +125,12 @@ def _totals(connection: Connection, subject: Subject) -> Totals:
         *(func.coalesce(func.sum(verdicts.c[name]), 0) for name in ("n_sentences", "n_scored", "n_flagged")),
     )
     return Totals(*connection.execute(counted).one())
+
+
+def _languages(connection: Connection, subject: Subject) -> tuple[LanguageCount, ...]:
+    told = (verdicts.c.language, verdicts.c.language_supported)
+    counted = _answers(subject, *told, func.count()).group_by(*told).order_by(func.count().desc(), *told)
+    return tuple(LanguageCount(*row) for row in connection.execute(counted))
 
 
 def _scores(connection: Connection, subject: Subject, answers: int, correction: Correction | None) -> Floats:

@@ -31,6 +31,15 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageCount:
+    """How many of these answers are in a language; its tag (BCP 47), None where that was not noted."""
+
+    language: str | None
+    is_supported: bool | None
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A version came into force, at a time until which another did (None: it still is). The bounds are scores."""
 
@@ -76,7 +85,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Lowest:
-    """A flagged sentence with its score. The texts are the user's: never log them."""
+    """A flagged sentence with its score. The texts are the user's: never log them.
+
+    ``[worst_start, worst_end)`` are the words that are grounded least, where it begins at ``start_char``; all three
+    count in the answer.
+    """
 
     time: datetime
     interaction_id: str
@@ -89,6 +102,9 @@ class Lowest:
     supporting_passage_text: str | None
     supporting_passage_ids: list[str]
     attribution: str
+    start_char: int
+    worst_start: int | None
+    worst_end: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +117,10 @@ class ReviewerAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Everything that a report shows. Labels are those of the period."""
+    """Everything that a report shows. Labels are those of the period, languages the most frequent first."""
 
     totals: Totals
+    languages: tuple[LanguageCount, ...]
     scores: Floats
     labels: tuple[LabelledSentence, ...]
     days: tuple[Day, ...]

@@ -20,6 +20,7 @@ class SentenceRow:
     ``text`` is the stored answer's ``[start_char, end_char)``; the features are nats per token, None with a
     ``skip_reason``. ``attribution`` is supported, unlocated, none_reacts, waiting, failed or not_wanted.
     ``supporting_passage_ids`` are all passages that stand in for each other, at ``supporting_passage_positions``.
+    ``[worst_start, worst_end)`` of the answer are the words that are grounded least, None without a score.
     """
 
     time: datetime
@@ -53,6 +54,10 @@ class SentenceRow:
     interaction_pk: int
     supporting_passage_positions: list[int]
     supporting_passage_ids: list[str]
+    worst_start: int | None
+    worst_end: int | None
+    language: str | None
+    language_supported: bool | None
 
 
 _COLUMNS = tuple(field.name for field in fields(SentenceRow))

@@ -31,6 +31,8 @@ _VERDICT_COLUMNS = (
     "n_sentences",
     "n_scored",
     "n_flagged",
+    "language",
+    "language_supported",
 )
 _SENTENCE_COLUMNS = (
     "verdict_id",
@@ -49,6 +51,8 @@ _SENTENCE_COLUMNS = (
     "unsupported_probability",
     "terms",
     "correction",
+    "worst_start",
+    "worst_end",
 )
 _CHUNK_COLUMNS = (
     "verdict_id",
@@ -131,7 +135,7 @@ def _verdicts_from_arrays() -> ReturningInsert[tuple[int, int]]:
 
 def _verdict_values(interaction_pk: int, scorer_id: int, judged: Judged) -> Values:
     """In the order of _VERDICT_COLUMNS."""
-    grounding, read = judged.grounding, judged.grounding.truncation
+    grounding, read, language = judged.grounding, judged.grounding.truncation, judged.verdict.language
     return (
         interaction_pk,
         scorer_id,
@@ -147,6 +151,8 @@ def _verdict_values(interaction_pk: int, scorer_id: int, judged: Judged) -> Valu
         len(grounding.sentences),
         sum(sentence.gap is not None for sentence in grounding.sentences),
         sum(flagged is True for flagged in judged.verdict.flagged),
+        None if language is None else language.tag,
+        None if language is None else language.is_supported,
     )
 
 
@@ -171,6 +177,7 @@ def _sentence_values(verdict_id: int, judged: Judged) -> list[Values]:
             probability,
             None if terms is None else list(terms),
             correction,
+            *(found.worst or (None, None)),
         )
         for found, score, flagged, probability, terms, correction in zip(
             judged.grounding.sentences,

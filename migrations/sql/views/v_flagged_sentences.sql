@@ -12,6 +12,9 @@ SELECT
     ) END AS supporting_passage_text,
     s.supporting_passage_positions,
     s.supporting_passage_ids,
-    s.correction
+    s.correction,
+    s.worst_start,
+    s.worst_end,
+    s.worst_text
 FROM v_sentences s
 WHERE s.flagged;

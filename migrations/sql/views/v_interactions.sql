@@ -47,7 +47,9 @@ SELECT
     i.sources,
     i.trace ->> 'system' AS trace_system,
     i.trace ->> 'id' AS trace_id,
-    i.trace ->> 'closed_by' AS trace_closed_by
+    i.trace ->> 'closed_by' AS trace_closed_by,
+    v.language,
+    v.language_supported
 FROM interactions i
 JOIN verdicts v ON v.interaction_pk = i.id
 JOIN scorers c ON c.id = v.scorer_id

@@ -57,10 +57,15 @@ SELECT
         ORDER BY p.position
     ) END AS supporting_passage_ids,
     -- What reviewers taught: the part of the score that the detector did not give.
-    s.correction
+    s.correction,
+    s.worst_start,
+    s.worst_end,
+    substr(i.answer, s.worst_start + 1, s.worst_end - s.worst_start) AS worst_text,
+    s.language,
+    s.language_supported
 FROM interactions i
 CROSS JOIN LATERAL (
-    SELECT v.scorer_id, v.threshold_id, v.attributed_at, found.*
+    SELECT v.scorer_id, v.threshold_id, v.attributed_at, v.language, v.language_supported, found.*
     FROM verdicts v JOIN sentences found ON found.verdict_id = v.id AND found.scored_at = v.scored_at
     WHERE v.interaction_pk = i.id
         AND NOT EXISTS (SELECT FROM verdicts later WHERE later.interaction_pk = v.interaction_pk AND later.id > v.id)

@@ -122,10 +122,11 @@ def test_a_row_has_the_columns_of_gasp_rag_and_ours(rows_file: Path, tiny_folder
     features = ["gap", "jsd_noctx", "max_drop", "mean_drop", "top2_drop", "max_jsd", "n_tokens"]
     ours = ["start", "end", "skip_reason", "context_truncated", "answer_truncated", "n_tokens", "surprisal"]
     ours += ["contradicting_chunk", "detector", "supporting_chunk_indices", "support_unlocated"]
-    ours += ["worst_start", "worst_end", "worst_text"]
+    ours += ["worst_start", "worst_end", "worst_text", "language", "language_supported"]
     assert set(record) == {*theirs, *(f"feat_{name}" for name in features), *ours}
     assert record["start"] <= record["worst_start"] < record["worst_end"] <= record["end"]
     assert record["worst_text"]
+    assert (record["language"], record["language_supported"]) == ("en", True)
     assert record["worst_text"] in record["sentence"]
 
 

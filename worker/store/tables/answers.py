@@ -115,6 +115,9 @@ verdicts = Table(
     Column("scored_at", TIME, nullable=False, server_default=func.now()),
     Column("attributed_at", TIME),
     Column("context_windows", Integer, nullable=False),
+    # A tag (BCP 47) of what the answer tells, and whether its words can be compared.
+    Column("language", Text),
+    Column("language_supported", Boolean),
     UniqueConstraint("interaction_pk", "scorer_id"),
     UniqueConstraint("id", "scored_at", name="uq_verdicts_id_scored_at"),
 )
@@ -150,6 +153,9 @@ sentences = Table(
     Column("terms", ARRAY(REAL)),
     # What reviewers taught added to the detector's score, of which ``score`` is the sum; NULL if nothing was added.
     Column("correction", Double),
+    # The words that are grounded least, within the sentence; NULL without a score.
+    Column("worst_start", Integer),
+    Column("worst_end", Integer),
     # The verdict's own; the table is partitioned by it, and so is the next.
     Column("scored_at", TIME, server_default=func.now()),
     PrimaryKeyConstraint("verdict_id", "sentence_index", "scored_at"),
