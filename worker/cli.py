@@ -18,6 +18,7 @@ from worker.broker.errors import BrokerError
 from worker.commands.fit_detector import fit_detector
 from worker.commands.labels import labels
 from worker.commands.recalibrate import recalibrate
+from worker.commands.rejudge import rejudge
 from worker.commands.rescore import rescore
 from worker.commands.retention import retention
 from worker.commands.review import review
@@ -196,6 +197,7 @@ app.command(rich_help_panel=SET_UP)(inspect)
 app.add_typer(dlq, name="dlq", rich_help_panel=RUN)
 app.command(rich_help_panel=STORED)(report)
 app.command(rich_help_panel=STORED)(rescore)
+app.command(rich_help_panel=STORED)(rejudge)
 app.add_typer(retention, name="retention", rich_help_panel=STORED)
 app.add_typer(review, name="review", rich_help_panel=REVIEW)
 review.command()(export)

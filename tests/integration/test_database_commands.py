@@ -32,6 +32,7 @@ COMMANDS = (
     "report --app shop --since 30d --html NEW.html",
     "recalibrate",
     "rescore --scorer 1 --since 2026-01-01 --dry-run",
+    "rejudge --app shop --since 2026-01-01",
 )
 
 

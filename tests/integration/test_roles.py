@@ -415,6 +415,19 @@ def test_a_worker_writes_into_a_week_that_it_has_just_made(owner: str) -> None:
     assert rows(owner, f"SELECT count(*) AS n FROM passages_{week}") == [{"n": 2}]
 
 
+def test_a_worker_cannot_judge_again_what_is_stored_and_the_owner_can(owner: str) -> None:
+    with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
+        scorer_id, threshold = prepared(store)
+        store.settlements.settle(scorer_id, [scored(0, "id-0", GAPS, threshold)], [advance(0, 1)])
+        store.thresholds.set_by_hand(Proposal("shop", scorer_id, 0.95, 0.95, "manual", "for tests"), "ada")
+        before = rows(owner, "SELECT * FROM sentences")
+        with pytest.raises(StoreNotReady, match="permission denied"):
+            store.rejudging.step("shop", scorer_id, OCCURRED_AT, None, limit=10)
+        assert rows(owner, "SELECT * FROM sentences") == before
+    with open_store(owner, application_name="gasp-test") as store:
+        assert store.rejudging.step("shop", scorer_id, OCCURRED_AT, None, limit=10).newly_flagged == 1
+
+
 @pytest.mark.parametrize("table", ["passages", "sentences", "chunk_attributions"])
 @pytest.mark.parametrize("role", LOGINS)
 def test_a_week_is_reached_through_its_table_only(roles: str, role: str, table: str) -> None:

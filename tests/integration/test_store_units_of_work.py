@@ -138,6 +138,9 @@ WRITES: Mapping[str, Write] = {
     "leases.reap": lambda store, _: store.leases.reap() == 1,
     "attribution_jobs.claim": lambda store, at: store.attribution_jobs.claim("w", at.scorer_id, 60, 3) is not None,
     "attribution_jobs.finish": lambda store, at: store.attribution_jobs.finish(at.job, attributed(SCORES, DROPS)),
+    "rejudging.step": lambda store, at: (
+        store.rejudging.step("shop", at.scorer_id, HISTORY.since, None, limit=5).answers > 0
+    ),
     "rescore_jobs.queue": lambda store, at: store.rescore_jobs.queue(at.other_id, HISTORY, None, limit=5).queued == 2,
     "rescore_jobs.cancel": lambda store, at: store.rescore_jobs.cancel(at.other_id, limit=5) == 2,
     "rescore_jobs.claim": lambda store, at: (
@@ -201,6 +204,7 @@ READS = {
     "interactions.apps",
     "interactions.apps_with",
     "interactions.known",
+    "labelled_answers.texts",
     "labels.unknown_sentences",
     "ledger.counts",
     "ledger.records",

@@ -48,6 +48,7 @@ COMMANDS = {
     "labels",
     "retention",
     "rescore",
+    "rejudge",
     "review",
     "recalibrate",
     "fit-detector",

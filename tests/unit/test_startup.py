@@ -96,6 +96,7 @@ WRONG = {
         "labels import --format nonsense in.csv": "nonsense",
         "report --app a --html a.html --since yesterday": "ISO 8601",
         "rescore --scorer s": "--since",
+        "rejudge --app shop": "--since",
         "run --roles nonsense": "no role",
         "retention set 0": "equal to 1",
         "review policy --objective recall": "--target",

@@ -24,6 +24,7 @@ from worker.store.outbox import Outbox
 from worker.store.policies import ReviewPolicies
 from worker.store.preview import Previews
 from worker.store.recent_scores import RecentScores
+from worker.store.rejudging import Rejudging
 from worker.store.replacement import Replacement
 from worker.store.report import Reports
 from worker.store.rescore_jobs import RescoreJobs
@@ -60,6 +61,7 @@ class Store:
         # Thresholds and what they are learned from.
         self.thresholds = Thresholds(database)
         self.previews = Previews(database)
+        self.rejudging = Rejudging(database)
         self.evidence = Evidence(database)
         self.labelled_answers = LabelledAnswers(database)
         self.recent_scores = RecentScores(database)
