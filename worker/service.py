@@ -161,7 +161,7 @@ def _with_scorer(
     chosen = choose_detector(settings.detector, scorer.identity, newest, settings.detector_file)
     if settings.detector == AUTO and settings.detector_file is None and chosen is not best_for(scorer.identity):
         log.warning("better_detector", detector=chosen.name, better=best_for(scorer.identity).name)
-    detector = standardised_for(scorer, chosen, partial(_tracked, start, stop))
+    detector = standardised_for(scorer, chosen, partial(tracked, start, stop))
     if taps := detector.taps():
         scorer = scorer.reading(taps)
     identity = detector.judging(scorer.identity)
@@ -210,7 +210,7 @@ def standardised_for(scorer: AnswerScorer, detector: Detector, track: Track = it
         raise SettingsError(f"GASP_DETECTOR: {error}") from error
 
 
-def _tracked(start: RetryPolicy, stop: Stop, exchanges: Sequence[Exchange]) -> Iterator[Exchange]:
+def tracked(start: RetryPolicy, stop: Stop, exchanges: Sequence[Exchange]) -> Iterator[Exchange]:
     """Show signs of life between the exchanges. Raises Stopped if a stop is asked for."""
     for done, exchange in enumerate(exchanges):
         if stop.is_set():

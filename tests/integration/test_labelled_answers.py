@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from uuid import UUID
 
 import pytest
+from structlog import reset_defaults
+from typer.testing import CliRunner
 
+from gasp_core.errors import InputError
 from gasp_core.evaluation.data import LabelSpan
 from tests.integration.label_examples import answered, asked, label
 from tests.integration.store_examples import answer_of, rows
+from worker.cli import app
 from worker.store.store import Store
 
 
@@ -82,3 +87,20 @@ def test_labels_are_spans_of_what_was_scored_and_not_of_the_answer_with_its_mark
     (answer,) = store.labelled_answers.texts().answers
     assert answer.exchange.answer == answer_of(4)
     assert answer.sentences == (LabelSpan(start, end, unsupported=True, weight=4.0),)
+
+
+def test_without_labels_and_files_there_is_nothing_to_learn_from(
+    store: Store, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GASP_DATABASE_URL", database_url)
+    monkeypatch.setenv("GASP_KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    output = str(tmp_path / "own.safetensors")
+    with pytest.raises(InputError, match=r"^labels: there is nothing to learn from"):
+        CliRunner().invoke(app, ["fit-detector", "--out", output], catch_exceptions=False)
+    answered(store, "id-0")
+    store.labels.add([label(asked(database_url, "id-0"), 0, "supported")], "file")
+    rows(database_url, "DELETE FROM interactions")
+    done = CliRunner().invoke(app, ["fit-detector", "--out", output])
+    assert "0 labelled sentences of 0 answers in the database; 1 left out because retention" in done.stdout
+    assert isinstance(done.exception, InputError)
+    reset_defaults()

@@ -348,6 +348,7 @@ def _environment(url: str, bootstrap: str, topic: str, group: str) -> dict[str, 
         "session_timeout_s": SESSION_TIMEOUT_S,
         "trace_grace_s": GRACE_S,
         "trace_timeout_s": TIMEOUT_S,
+        "detector": "gap",
         "log_level": "warning",
     }
     return {

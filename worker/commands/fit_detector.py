@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gasp_core.detectors.readout.readout import READOUT_SUFFIX
+from gasp_core.errors import InputError
 from gasp_core.extras import require_extra
 from gasp_core.gasp_rag.items import require_writable
 from worker.terminal.database import opened_settings, opened_store
@@ -47,7 +48,9 @@ def fit_detector(
     with waiting("reading labels"), opened_store("fit-detector", settings) as store:
         found = store.labelled_answers.texts(app)
     typer.echo(_read(found))
-    if found.answers or not sets:
+    if not found.answers and not sets:
+        raise InputError(LABELS, 0, "there is nothing to learn from; name files of labelled answers")
+    if found.answers:
         sets.append(LabelledSet(LABELS, found.answers))
     request = TrainRequest(
         settings.model, settings.device, settings.dtype, revision=settings.model_revision, layer=layer, seed=seed

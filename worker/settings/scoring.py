@@ -34,7 +34,9 @@ class ScoringChoice(BaseModel):
         "fused that was learned from the model, else fused-free",
     )
     detector_file: Path | None = Field(
-        None, description="A readout that `gasp train` learned from the model, to go by instead of what comes along"
+        None,
+        description="A readout that `gasp train` or `gasp-worker fit-detector` learned from the model, to go by "
+        "instead of what comes along",
     )
     max_context_tokens: int = Field(
         MAX_CONTEXT_TOKENS,
