@@ -87,6 +87,10 @@ class TaskSentence(BaseModel):
         description="Whether the passages support it, but no few of them account for that; none is named then.",
     )
     attribution: Attribution = Field(description="What is known of the supporting passage.")
+    worst_start: int | None = Field(
+        None, ge=0, description="First code point of its words that are grounded least; null if they are not known."
+    )
+    worst_end: int | None = Field(None, ge=0, description="The one behind their last.")
 
 
 class ReviewTask(BaseModel):

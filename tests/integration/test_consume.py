@@ -276,6 +276,13 @@ def test_an_exchange_that_breaks_the_scorer_is_a_dead_letter_and_its_neighbours_
         (Outcome.DEAD_LETTERED, "scoring_failed"): 1,
         (Outcome.SCORED, None): MESSAGES - 1,
     }
+    found = [row for row in store.sentences.rows() if row.score is not None]
+    assert found
+    for row in found:
+        assert row.worst_start is not None
+        assert row.worst_end is not None
+        assert row.start_char <= row.worst_start < row.worst_end <= row.end_char
+    assert {(row.language, row.language_supported) for row in found} == {("en", True)}
 
 
 def copies_of(number: int) -> list[bytes]:

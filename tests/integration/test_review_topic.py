@@ -72,6 +72,8 @@ def test_a_task_is_told_once_with_all_that_a_reviewer_needs(store: Store, databa
     assert job is not None
     drops = [[0.1, 0.1], [0.1, 0.7], [0.0, 0.0], [-0.1, -0.2]]
     assert store.attribution_jobs.finish(job, attributed([0.9, -0.2, None, 0.05], drops))
+    words = "worst_start = start_char + 2, worst_end = end_char"
+    rows(database_url, f"UPDATE sentences SET {words} WHERE sentence_index = 1")
     with relay(store, database_url, tansu, topic) as sender:
         assert sender.run_once()
         assert not sender.run_once()
@@ -106,6 +108,13 @@ def test_a_task_is_told_once_with_all_that_a_reviewer_needs(store: Store, databa
     ]
     assert (task.sentences[1].supporting_passage_position, task.sentences[1].supporting_passage_id) == (1, "p1")
     assert [one.supporting_passage_positions for one in task.sentences] == [(0,), (1,), (), ()]
+    second = task.sentences[1]
+    assert [(one.worst_start, one.worst_end) for one in task.sentences] == [
+        (None, None),
+        (second.start + 2, second.end),
+        (None, None),
+        (None, None),
+    ]
 
 
 @pytest.mark.parametrize(("step", "outcomes"), [("note_sending", (3, 0)), ("send", (3, 0)), ("finish", (0, 3))])

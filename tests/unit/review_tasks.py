@@ -46,6 +46,8 @@ def review_task(*, passage_chars: int = 20, passages: int = 2, answer: str = ANS
                 surprisal=2.0,
                 flagged=True,
                 attribution=Attribution.NONE_REACTS,
+                worst_start=4,
+                worst_end=15,
             ),
             TaskSentence(
                 index=1,

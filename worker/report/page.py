@@ -42,7 +42,7 @@ li { margin-bottom: .9rem; break-inside: avoid; }
 blockquote, details { overflow-wrap: anywhere; white-space: pre-wrap; }
 blockquote { margin: 0; padding-left: .7rem; border-left: 3px solid #c2570c; }
 details { font-size: .9rem; }
-mark { background: #fbdfc7; color: inherit; padding: 0 .1em; border-radius: .15em; }
+mark { background: #fbdfc7; color: inherit; border-bottom: 2px solid #c2570c; }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } .plots { grid-template-columns: 1fr 1fr; }
   .table { overflow: visible; font-size: 8pt; } tr { break-inside: avoid; }
   th, td + td, td:nth-child(n + 8) { white-space: normal; min-width: 0; } }

@@ -84,5 +84,7 @@ def _sentence(sentence: TaskSentence) -> dict[str, Any]:
             "supporting_passage_positions",
             "support_unlocated",
             "attribution",
+            "worst_start",
+            "worst_end",
         },
     )

@@ -188,6 +188,8 @@ def _sentence(head: Row[Any], row: Row[Any], asked: Row[Any] | None, ids: Mappin
         supporting_passage_positions=_supporting(row),
         support_unlocated=row.support_unlocated is True,
         attribution=_attribution(head, row),
+        worst_start=row.worst_start,
+        worst_end=row.worst_end,
     )
 
 
