@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from tests.integration.store_examples import OCCURRED_AT, rows
 from tests.integration.teaching_examples import HARMFUL, SENTENCES, Desk
 from worker.cli import app as gasp_worker
 from worker.jobs.recalibration import AppRecalibration
+from worker.review.usual_day import renew_usual_days
 from worker.rules.calibration.recalibrate import CalibrationOutcome
 from worker.store.report_contents import Subject
 from worker.store.store import Store
@@ -276,3 +278,17 @@ def test_the_report_says_what_was_taught(desk: Desk, gasp: Callable[..., str], t
     found = desk.store.reports.read(subject, version.correction)
     assert len(found.scores) == len(found.labels) == 140 * SENTENCES
     assert sorted(found.scores) == pytest.approx(sorted(label.score for label in found.labels))
+
+
+def test_a_usual_day_is_reckoned_with_scores_as_they_are_corrected_now(desk: Desk) -> None:
+    desk.comes(30, effect=0.0, labelled=False)
+    desk.comes(30, effect=0.0, app="help", labelled=False)
+    desk.put(HARMFUL)
+    store = desk.store
+    assert renew_usual_days(store.sampling, store.thresholds, store.interactions, threading.Event()) == "2 usual days"
+    spreads = {row["app"]: row["spread"] for row in rows(desk.url, "SELECT app, spread FROM review_paces")}
+    for app, correction in (("shop", HARMFUL), ("help", None)):
+        seen = store.evidence.population([app], desk.scorer_id, correction=correction).scores
+        low, high = np.percentile(seen, [25, 75])
+        assert spreads[app] == pytest.approx(high - low)
+    assert spreads["shop"] > 2 * spreads["help"]

@@ -69,20 +69,25 @@ def _renew(sampling: Sampling, thresholds: Thresholds, apps: Sequence[str], stop
     """How many pairs of one of the apps and a scorer that judged it lately."""
     found = sampling.traffic(apps)
     in_force = {one: thresholds.in_force(one, apps) for one in {traffic.scorer_id for traffic in found}}
-    for some in fitting(found, _sample_size, SCORES_AT_ONCE):
-        if stop.is_set():
-            raise Stopped("review_paces")
-        scores = sampling.recent_scores([(traffic.app, traffic.scorer_id) for traffic in some], SCORES_AT_MOST)
-        days = {
-            (traffic.app, traffic.scorer_id): usual_day(
-                np.array(scores[traffic.app, traffic.scorer_id], dtype=np.float64),
-                traffic.sentences_a_day,
-                threshold_for(traffic.app, in_force[traffic.scorer_id]).flag_below,
-            )
-            for traffic in some
-            if (traffic.app, traffic.scorer_id) in scores
-        }
-        sampling.set_usual_days(days)
+    judged_by = {one: threshold_for(one.app, in_force[one.scorer_id]) for one in found}
+    # Scores are looked up as they are corrected now; most apps have the same correction, or none.
+    for correction in dict.fromkeys(threshold.correction for threshold in judged_by.values()):
+        alike = [one for one in found if judged_by[one].correction == correction]
+        for some in fitting(alike, _sample_size, SCORES_AT_ONCE):
+            if stop.is_set():
+                raise Stopped("review_paces")
+            asked = [(traffic.app, traffic.scorer_id) for traffic in some]
+            scores = sampling.recent_scores(asked, SCORES_AT_MOST, correction)
+            days = {
+                (traffic.app, traffic.scorer_id): usual_day(
+                    np.array(scores[traffic.app, traffic.scorer_id], dtype=np.float64),
+                    traffic.sentences_a_day,
+                    judged_by[traffic].flag_below,
+                )
+                for traffic in some
+                if (traffic.app, traffic.scorer_id) in scores
+            }
+            sampling.set_usual_days(days)
     return len(found)
 
 

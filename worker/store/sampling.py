@@ -32,8 +32,10 @@ from sqlalchemy.sql.selectable import LateralFromClause, TableValuedAlias
 
 from worker.rules.allowance import Allowance, CommonAllowance, UsualDay
 from worker.rules.policy import DEFAULT_POLICY
+from worker.rules.refit.correction import Correction
 from worker.rules.selection import Reason
 from worker.store.bulk import arrays, insert_from_arrays, unrolled
+from worker.store.corrected import corrected_score
 from worker.store.policies import POLICY_COLUMNS, policy_of
 from worker.store.repository import Repository, reads, writes
 from worker.store.tables import (
@@ -42,6 +44,7 @@ from worker.store.tables import (
     review_policies,
     review_sentences,
     review_tasks,
+    sentences,
     verdicts,
 )
 
@@ -101,16 +104,19 @@ class Sampling(Repository):
 
     @reads
     def recent_scores(
-        self, connection: Connection, judged: Sequence[tuple[str, int]], limit: int
+        self,
+        connection: Connection,
+        judged: Sequence[tuple[str, int]],
+        limit: int,
+        correction: Correction | None = None,
     ) -> dict[tuple[str, int], list[float]]:
-        """For each app and scorer the scores of at most ``limit`` of the newest sentences of the last TRAFFIC_DAYS."""
-        asked = {
-            "apps": [app for app, _ in judged],
-            "scorers": [scorer_id for _, scorer_id in judged],
-            "days": TRAFFIC_DAYS,
-            "most": limit,
-        }
-        return {(row.app, row.scorer_id): row.scores for row in connection.execute(_RECENT_SCORES, asked)}
+        """For each app and scorer the scores of at most ``limit`` of the newest sentences of the last TRAFFIC_DAYS.
+
+        They are those under ``correction`` (None: the detector's own), whatever the sentences were judged by; without
+        terms a sentence has none under any.
+        """
+        found = connection.execute(_recent_scores(correction, limit), arrays(("app", "scorer_id"), judged))
+        return {(row.app, row.scorer_id): row.scores for row in found}
 
     @writes
     def set_usual_days(self, connection: Connection, days: Mapping[tuple[str, int], UsualDay]) -> None:
@@ -134,28 +140,32 @@ FROM (
 LEFT JOIN review_policies p ON p.app IS NULL
 """)
 
-# By the time as well, which finds the week in which a sentence lies.
-_RECENT_SCORES = text("""
-SELECT asked.app, asked.scorer_id, array_agg(recent.score) AS scores
-FROM unnest(CAST(:apps AS text[]), CAST(:scorers AS integer[])) AS asked(app, scorer_id)
-CROSS JOIN LATERAL (
-    SELECT s.score
-    FROM (
-        SELECT v.id, v.scored_at, i.stored_at
-        FROM interactions i
-        JOIN verdicts v ON v.interaction_pk = i.id
-        WHERE i.app = asked.app AND i.stored_at >= now() - make_interval(days => :days)
-            AND v.scorer_id = asked.scorer_id AND v.n_scored > 0
-        ORDER BY i.stored_at DESC
-        LIMIT :most
-    ) newest
-    JOIN sentences s ON s.verdict_id = newest.id AND s.scored_at = newest.scored_at
-    WHERE s.score IS NOT NULL
-    ORDER BY newest.stored_at DESC
-    LIMIT :most
-) recent
-GROUP BY asked.app, asked.scorer_id
-""")
+
+def _recent_scores(correction: Correction | None, most: int) -> Select[Any]:
+    asked = unrolled(app=Text(), scorer_id=Integer())
+    newest = (
+        select(_judged.id, _judged.scored_at, _logged.stored_at)
+        .join(interactions, _logged.id == _judged.interaction_pk)
+        .where(_logged.app == asked.c.app, _logged.stored_at >= func.now() - timedelta(days=TRAFFIC_DAYS))
+        .where(_judged.scorer_id == asked.c.scorer_id, _judged.n_scored > 0)
+        .order_by(_logged.stored_at.desc())
+        .limit(most)
+        .correlate(asked)
+        .lateral("newest")
+    )
+    score = corrected_score(sentences.c, correction)
+    # By the time as well, which finds the week in which a sentence lies.
+    theirs = and_(sentences.c.verdict_id == newest.c.id, sentences.c.scored_at == newest.c.scored_at)
+    recent = (
+        select(score.label("score"))
+        .select_from(newest.join(sentences, theirs))
+        .where(score.is_not(None))
+        .order_by(newest.c.stored_at.desc())
+        .limit(most)
+        .lateral("recent")
+    )
+    found = select(asked.c.app, asked.c.scorer_id, func.array_agg(recent.c.score).label("scores"))
+    return found.select_from(asked.join(recent, true())).group_by(asked.c.app, asked.c.scorer_id)
 
 
 @cache
