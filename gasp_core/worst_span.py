@@ -49,28 +49,30 @@ def with_worst_spans(
     ``spans`` are the characters of each token and ``members`` the tokens of each sentence. ``slopes`` (M,) is what one
     unit of each reading adds to a score, None if no score is made of them.
     """
+    told: dict[int, list[list[float]]] = {}
+    for window in {found.window for found in sentences if found.gap is not None}:
+        told[window] = _told(windows[window], slopes)
     return tuple(
-        found
-        if found.gap is None
-        else replace(found, worst=_worst(answer, found, spans, tokens, windows[found.window], slopes))
+        found if found.gap is None else replace(found, worst=_worst(answer, found, spans, tokens, told[found.window]))
         for found, tokens in zip(sentences, members, strict=True)
     )
 
 
-def _worst(
-    answer: str,
-    found: SentenceGrounding,
-    spans: Sequence[Span],
-    tokens: Sequence[int],
-    scores: WindowScores,
-    slopes: Tensor | None,
-) -> Span | None:
-    at = list(tokens)
-    told = [scores.log_probabilities[0, at] - scores.log_probabilities[1, at], scores.divergences[1, at]]
+def _told(scores: WindowScores, slopes: Tensor | None) -> list[list[float]]:
+    """What each token of an answer tells, a list for each kind."""
+    told = [scores.log_probabilities[0] - scores.log_probabilities[1], scores.divergences[1]]
     if slopes is not None:
-        told.append(scores.readings[at] @ slopes)
-    values = [sum(one) for one in zip(*(_standard(one.tolist()) for one in told), strict=True)]
-    return worst_span(answer, found.sentence, [spans[token] for token in tokens], values)
+        told.append(scores.readings @ slopes)
+    return [one.tolist() for one in told]
+
+
+def _worst(
+    answer: str, found: SentenceGrounding, spans: Sequence[Span], tokens: Sequence[int], told: Sequence[list[float]]
+) -> Span | None:
+    kinds = [_standard([one[token] for token in tokens]) for one in told]
+    return worst_span(
+        answer, found.sentence, [spans[token] for token in tokens], list(map(sum, zip(*kinds, strict=True)))
+    )
 
 
 def worst_span(answer: str, sentence: Sentence, spans: Sequence[Span], values: Sequence[float]) -> Span | None:
@@ -118,5 +120,6 @@ def _visible(answer: str, start: int, end: int) -> Span | None:
 def _standard(values: Sequence[float]) -> list[float]:
     """The values about their mean, in deviations; zeros if all are the same."""
     mean = sum(values) / len(values)
-    deviation = sqrt(sum((value - mean) ** 2 for value in values) / len(values))
-    return [(value - mean) / deviation if deviation > 0 else 0.0 for value in values]
+    centred = [value - mean for value in values]
+    deviation = sqrt(sum([value * value for value in centred]) / len(values))
+    return [value / deviation for value in centred] if deviation > 0 else [0.0] * len(values)
