@@ -11,7 +11,7 @@ export HF_HUB_OFFLINE := 1
 # Some machines forbid it: then each process compiles every module anew, and starts in twice the time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-clients test-numeric test-fast check lint types imports lock kafka psql soak soak-traces bars bench-backlog bench-calibration bench-detectors bench-fused bench-peer-features bench-pipeline bench-poison bench-refit bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
+.PHONY: demo test test-clients test-numeric test-fast check lint types imports lock kafka psql soak soak-traces bars bench-backlog bench-calibration bench-detector-cost bench-detectors bench-peer-features bench-pipeline bench-poison bench-refit bench-throughput bench-views bench-peer bench-scoring bench-growth bench-gpu docs docs-settings clean
 
 demo: $(READY)
 	@$(BIN)/gasp-worker demo $(if $(INPUT),--input $(INPUT)) $(if $(LIMIT),--limit $(LIMIT)) $(if $(JSON),--json $(JSON))
@@ -105,6 +105,7 @@ bench-calibration: $(READY)
 bench-detectors: $(READY)
 	@$(BIN)/python -m tests.benchmarks.detectors $(if $(FOLDER),--folder $(FOLDER)) $(DETECTORS)
 
+<<<<<<< HEAD
 # What reviewers' labels gain over what ships, by their number; reads each answer once, for half an hour on a CPU.
 bench-refit: $(READY)
 	@$(BIN)/python -m tests.benchmarks.refit $(if $(FOLDER),--folder $(FOLDER)) $(REFIT)
@@ -112,6 +113,11 @@ bench-refit: $(READY)
 # What the fused detector adds to the two passes that it needs; takes a minute or two.
 bench-fused: $(READY)
 	@$(BIN)/python -m tests.benchmarks.fused_cost
+=======
+# What the readout and the fused detector add to the two passes that they need; takes some minutes.
+bench-detector-cost: $(READY)
+	@$(BIN)/python -m tests.benchmarks.detector_cost
+>>>>>>> d2db268 (What the readout costs beside the two passes, in time of the processor and memory; where its threshold lies, out of fold)
 
 # The paper's own features of sentences give the paper's own figures.
 bench-peer-features: $(READY)
