@@ -113,8 +113,11 @@ def test_it_goes_on_where_it_was_broken_off(desk: Desk) -> None:
     assert first.end is not None
     second = desk.store.rejudging.step("shop", desk.scorer_id, OCCURRED_AT, first.end, limit=3)
     assert second.answers == 3
-    anew = desk.store.rejudging.step("shop", desk.scorer_id, OCCURRED_AT, None, limit=3)
-    assert (anew.answers, anew.end) == (1, None)
+    done = rows(desk.url, SCORED)
+    assert rejudge(desk)[0] == 1
+    assert rejudge(desk)[0] == 0
+    changed = [new != old for old, new in zip(done, rows(desk.url, SCORED), strict=True)]
+    assert changed == [True] * SENTENCES + [False] * 6 * SENTENCES
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(desk: Desk) -> None:

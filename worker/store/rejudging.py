@@ -48,7 +48,7 @@ _found = sentences.c
 
 @dataclass(frozen=True, slots=True)
 class Rejudged:
-    """A step through an app's answers that were judged by another version: how many are judged anew, and what changed.
+    """A step through an app's answers: how many were judged by another version and are judged anew, and what changed.
 
     Those ``without_terms`` stay as they are: nobody knows what they score under the correction in force. ``end`` is
     where the next step begins, None after the last.
@@ -69,6 +69,11 @@ class _Change:
     rows: Sequence[Row[Any]]
     verdict: Verdict
 
+    @property
+    def flags(self) -> list[tuple[bool, bool | None]]:
+        """Of each sentence the flag before and from now on."""
+        return [(row.flagged, flagged) for row, flagged in zip(self.rows, self.verdict.flagged, strict=True)]
+
 
 class Rejudging(Repository):
     """Verdicts of stored answers by another version than they were given under."""
@@ -85,65 +90,68 @@ class Rejudging(Repository):
         limit: int,
         only_count: bool = False,
     ) -> Rejudged:
-        """Judge the next ``limit`` of the app's current answers anew, newest first: those that this scorer judged last.
+        """Go through the next ``limit`` of the app's current answers, newest first, and judge anew what is to be.
 
-        What is judged by the version in force already is passed over, so that this may be broken off and begun again.
-        An answer that is attributed now and was not gets its job. Review tasks, labels and second opinions stay.
-        ``only_count`` writes nothing.
+        That is what this scorer judged last, and by another version than is in force, so that all may be broken off and
+        begun again. An answer that is attributed now and was not gets its job. Review tasks, labels and second opinions
+        stay. ``only_count`` writes nothing.
         """
         version = version_in_force(connection, app, scorer_id)
         if version is None:
             return Rejudged(0, 0, 0, 0, None)
         threshold = Threshold(**{name: getattr(version, name) for name in Threshold.__dataclass_fields__})
-        found = connection.execute(_step(app, scorer_id, threshold.id, since, before, limit, lock=not only_count)).all()
-        theirs = _sentences(connection, found)
-        changes = [
-            _Change(stored, theirs[stored.id], _verdict(theirs[stored.id], threshold))
-            for stored in found
-            if threshold.correction is None or all(_terms(row) is not None for row in theirs[stored.id])
-        ]
+        passed = connection.execute(_passed(app, since, before, limit)).all()
+        pks = [row.id for row in passed]
+        wanted = _judged_otherwise(pks, scorer_id, threshold.id, lock=not only_count)
+        found = connection.execute(wanted).all()
+        changes = _changes(connection, found, threshold)
         if not only_count:
             _write(connection, scorer_id, changes)
-        flags = [
-            (row.flagged, flagged)
-            for change in changes
-            for row, flagged in zip(change.rows, change.verdict.flagged, strict=True)
-        ]
-        end = HistoryCursor(found[-1].time, found[-1].interaction_pk) if len(found) == limit else None
+        flags = [flags for change in changes for flags in change.flags]
         return Rejudged(
-            len(changes), len(found) - len(changes), flags.count((False, True)), flags.count((True, False)), end
+            answers=len(changes),
+            without_terms=len(found) - len(changes),
+            newly_flagged=flags.count((False, True)),
+            no_longer_flagged=flags.count((True, False)),
+            end=HistoryCursor(passed[-1].time, passed[-1].id) if len(passed) == limit else None,
         )
 
 
-def _step(
-    app: str,
-    scorer_id: int,
-    threshold_id: int,
-    since: datetime,
-    before: HistoryCursor | None,
-    limit: int,
-    *,
-    lock: bool,
-) -> Select[Any]:
+def _changes(connection: Connection, found: Sequence[Row[Any]], threshold: Threshold) -> list[_Change]:
+    """Of the verdicts those whose sentences all have a score under the threshold's correction."""
+    theirs = _sentences(connection, found)
+    return [
+        _Change(stored, rows, _verdict(rows, threshold))
+        for stored in found
+        if (rows := theirs[stored.id])
+        and (threshold.correction is None or all(_terms(row) is not None for row in rows))
+    ]
+
+
+def _passed(app: str, since: datetime, before: HistoryCursor | None, limit: int) -> Select[Any]:
+    """The app's next current answers, whatever they were judged by, so that no statement looks for long."""
+    passed = select(_logged.id, INTERACTION_TIME.label("time"))
+    passed = passed.where(_logged.app == app, _logged.is_current, since <= INTERACTION_TIME)
+    if before is not None:
+        passed = passed.where(tuple_(INTERACTION_TIME, _logged.id) < tuple_(before.time, before.interaction_pk))
+    return passed.order_by(INTERACTION_TIME.desc(), _logged.id.desc()).limit(limit)
+
+
+def _judged_otherwise(
+    interaction_pks: Sequence[int], scorer_id: int, threshold_id: int, *, lock: bool
+) -> Select[tuple[int, datetime | None]]:
+    """The last verdicts of these answers that are this scorer's and of another version."""
     others = verdicts.alias("others").c
     later = (others.interaction_pk == _judged.interaction_pk, others.id > _judged.id)
-    step = (
-        select(
-            _judged.id,
-            _judged.scored_at,
-            _judged.attributed_at,
-            _logged.id.label("interaction_pk"),
-            INTERACTION_TIME.label("time"),
-        )
-        .join(interactions, _logged.id == _judged.interaction_pk)
-        .where(_logged.app == app, _logged.is_current, since <= INTERACTION_TIME)
+    found = (
+        select(_judged.id, _judged.attributed_at)
+        .where(_judged.interaction_pk == any_(literal(list(interaction_pks), ARRAY(BigInteger))))
         .where(_judged.scorer_id == scorer_id, _judged.n_scored > 0)
         .where(_judged.threshold_id.is_distinct_from(threshold_id), ~exists().where(*later))
+        # In one order, so that two of these wait for each other in one direction only.
+        .order_by(_judged.id)
     )
-    if before is not None:
-        step = step.where(tuple_(INTERACTION_TIME, _logged.id) < tuple_(before.time, before.interaction_pk))
-    step = step.order_by(INTERACTION_TIME.desc(), _logged.id.desc()).limit(limit)
-    return step.with_for_update(of=verdicts, key_share=True) if lock else step
+    return found.with_for_update(of=verdicts, key_share=True) if lock else found
 
 
 def _sentences(connection: Connection, found: Sequence[Row[Any]]) -> dict[int, list[Row[Any]]]:
