@@ -19,6 +19,7 @@ LONGEST = (
     "tests/acceptance/test_recovery.py",
     "tests/acceptance/test_gaps.py",
     "tests/acceptance/test_trace_recovery.py",
+    "tests/acceptance/test_any_model.py",
     "tests/acceptance/test_demo.py",
     "tests/acceptance/test_detect.py",
     "tests/acceptance/test_dlq.py",
