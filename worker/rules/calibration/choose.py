@@ -7,6 +7,7 @@ import numpy as np
 from worker.rules.calibration.curve import Curve
 from worker.rules.calibration.estimate import Estimates
 from worker.rules.calibration.labels import Booleans, Floats, Population
+from worker.rules.calibration.places import places_of
 from worker.rules.policy import Objective, ReviewPolicy
 
 # Candidates lie this far apart in the share of the traffic that they flag.
@@ -14,9 +15,15 @@ STEPS = 200
 
 
 def candidates(population: Population, in_force: float) -> Floats:
-    """Thresholds worth considering: quantiles of the traffic, the one in force, and one above every score."""
-    quantiles = np.quantile(population.scores, np.linspace(0, 1, STEPS + 1))
-    return np.unique([*quantiles, np.nextafter(quantiles[-1], np.inf), in_force])
+    """Thresholds worth considering: quantiles of the traffic, the one in force, and one above every score.
+
+    Where a quantile lies within a group of equal scores, the places before and behind the group are taken.
+    """
+    places = places_of(population.scores)
+    wanted = np.linspace(0, len(population.scores), STEPS + 1).round()
+    before = np.searchsorted(places.below, wanted, side="right") - 1
+    behind = np.searchsorted(places.below, wanted, side="left")
+    return np.unique([*places.bounds[before], *places.bounds[behind], in_force])
 
 
 def choose(estimates: Estimates, curve: Curve, policy: ReviewPolicy, sentences_a_day: float) -> int | None:
@@ -27,16 +34,28 @@ def choose(estimates: Estimates, curve: Curve, policy: ReviewPolicy, sentences_a
     lower bound of precision reaches the target. Cost: where one more flag stops to pay. Budget: the highest that flags
     no more than the target.
     """
+    holds = fulfilled(estimates, policy, sentences_a_day)
     match policy.objective:
         case Objective.RECALL:
-            return _lowest_of_last_run(estimates.recall.low >= policy.target)
-        case Objective.PRECISION:
-            return _last(estimates.precision.low >= policy.target)
+            return _lowest_of_last_run(holds)
+        case Objective.PRECISION | Objective.BUDGET:
+            return _last(holds)
         case Objective.COST:
             pays = curve.over(estimates.thresholds) * policy.target > 1
             return min(int(pays.sum()), len(pays) - 1)
+
+
+def fulfilled(estimates: Estimates, policy: ReviewPolicy, sentences_a_day: float) -> Booleans:
+    """At which thresholds the objective can be said to be fulfilled; a cost, which only has a least, at any."""
+    match policy.objective:
+        case Objective.RECALL:
+            return np.asarray(estimates.recall.low >= policy.target)
+        case Objective.PRECISION:
+            return np.asarray(estimates.precision.low >= policy.target)
+        case Objective.COST:
+            return np.ones(len(estimates.thresholds), dtype=np.bool_)
         case Objective.BUDGET:
-            return _last(estimates.flagged_share * sentences_a_day <= policy.target)
+            return np.asarray(estimates.flagged_share * sentences_a_day <= policy.target)
 
 
 def _lowest_of_last_run(holds: Booleans) -> int | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from worker.rules.calibration.fit import folds
 from worker.rules.calibration.labels import Booleans, Floats, LabelledSentence, Population, Sample
+from worker.rules.calibration.places import places_of
 from worker.rules.policy import Objective, ReviewPolicy
 
 MIN_UNSUPPORTED = 30
@@ -15,7 +16,7 @@ MIN_SUPPORTED = 30
 MIN_INTERACTIONS = 20
 # Labels of equal weight that would tell as much.
 MIN_EFFECTIVE_N = 30.0
-# At most this share of the traffic's sentences changes its verdict in one step.
+# At most this share of the traffic's sentences changes its verdict in one step, or one group of equal scores.
 MAX_STEP = 0.25
 
 
@@ -50,13 +51,22 @@ def too_little(sample: Sample) -> str | None:
 
 
 def limited(flag_below: float, in_force: float, scores: Floats) -> float:
-    """The threshold, or where MAX_STEP of the traffic has changed its verdict on the way to it."""
-    ordered = np.sort(scores)
-    now, then = (np.searchsorted(ordered, bound, side="left") / len(ordered) for bound in (in_force, flag_below))
-    if abs(then - now) <= MAX_STEP:
+    """The threshold, or the last place on the way to it where no more than MAX_STEP of the traffic got another verdict.
+
+    Equal scores get it together: where the first group on the way is larger than the step, the step is that group.
+    """
+    now, then = (int((scores < bound).sum()) for bound in (in_force, flag_below))
+    most = MAX_STEP * len(scores)
+    if abs(then - now) <= most:
         return flag_below
-    edge = float(np.quantile(ordered, np.clip(now + np.copysign(MAX_STEP, then - now), 0, 1)))
-    return min(edge, flag_below) if flag_below > in_force else max(edge, flag_below)
+    places = places_of(scores)
+    # How many get another verdict on the way to each place, in the direction of the threshold.
+    changed = (places.below - now) * (1 if then > now else -1)
+    nearest = changed[changed > 0].min()
+    reached = changed[changed <= max(most, nearest)].max()
+    if reached >= abs(then - now):
+        return flag_below
+    return float(places.bounds[changed == reached][0])
 
 
 def held_out_flags(sample: Sample, threshold: Callable[[Sample], float | None], otherwise: float) -> Booleans:

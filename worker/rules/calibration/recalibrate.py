@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from worker.rules.calibration.choose import attribution_bound, candidates, choose
+from worker.rules.calibration.choose import attribution_bound, candidates, choose, fulfilled
 from worker.rules.calibration.curve import Curve
 from worker.rules.calibration.drift import freshest, population_stability, prior_drift
 from worker.rules.calibration.estimate import Estimates, estimate
@@ -117,7 +117,7 @@ def _decide(evidence: _Evidence, numbers: Numbers) -> Recalibration:
     flag_below = limited(wanted, evidence.in_force.flag_below, evidence.population.scores)
     new, old = _held_out(evidence, fitted)
     numbers |= {"held_out_new": new, "held_out_in_force": old, "flag_below_wanted": wanted}
-    if between(evidence.population.scores, flag_below, evidence.in_force.flag_below) < LEAST_CHANGE:
+    if _holds(evidence, fitted.curve) and _is_near(flag_below, evidence):
         return _same_flags(_kept(CalibrationOutcome.UNCHANGED, "reached", evidence, fitted, numbers), evidence)
     if is_worse(new, old, evidence.policy):
         return _kept(CalibrationOutcome.REFUSED, "worse_than_in_force", evidence, fitted, numbers)
@@ -141,6 +141,18 @@ def _choice(sample: Sample, fitted: Curve, evidence: _Evidence) -> float | None:
     estimates = estimate(sample, evidence.thresholds, evidence.population.scores, fitted)
     index = choose(estimates, fitted, evidence.policy, evidence.population.sentences_a_day)
     return None if index is None else float(evidence.thresholds[index])
+
+
+def _holds(evidence: _Evidence, fitted: Curve) -> bool:
+    """Whether what is in force fulfils the objective already."""
+    present, population = np.array([evidence.in_force.flag_below]), evidence.population
+    estimates = estimate(evidence.sample, present, population.scores, fitted)
+    return bool(fulfilled(estimates, evidence.policy, population.sentences_a_day)[0])
+
+
+def _is_near(flag_below: float, evidence: _Evidence) -> bool:
+    """Whether so few sentences lie between it and what is in force that it is not worth a version."""
+    return between(evidence.population.scores, flag_below, evidence.in_force.flag_below) < LEAST_CHANGE
 
 
 def _held_out(evidence: _Evidence, fitted: Fit) -> tuple[float, float]:
