@@ -137,6 +137,20 @@ def test_too_few_labels_are_a_row_with_the_reason_and_an_app_without_a_label_is_
     assert written(database_url)[0] == 1
 
 
+def test_labels_of_flagged_sentences_alone_put_nothing_in_force(store: Store, database_url: str) -> None:
+    scorer_id, default = fill(store, database_url, answers=400)
+    rows(
+        database_url,
+        "DELETE FROM review_labels l USING review_tasks t, review_sentences s WHERE t.task_id = l.task_id"
+        " AND s.task_pk = t.id AND s.sentence_index = l.sentence_index AND NOT s.flagged",
+    )
+    assert scheduled(store) == "2 refused"
+    assert {(row["reason"], row["numbers"]["n_unflagged"]) for row in rows(database_url, RUNS)} == {
+        ("too_few_unflagged", 0)
+    }
+    assert store.thresholds.in_force(scorer_id) == {None: default}
+
+
 def test_without_any_label_nothing_is_written(store: Store, database_url: str) -> None:
     scorer_id, default = prepared(store)
     store.settlements.settle(scorer_id, [scored(0, "a", [0.2], default)], [advance(0, 1)])

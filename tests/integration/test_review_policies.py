@@ -233,6 +233,15 @@ def test_the_command_shows_sets_and_forgets_policies(gasp: Callable[..., str], s
     assert store.policies.all() == (OTHERS,)
 
 
+def test_the_command_says_at_once_what_a_policy_breaks(gasp: Callable[..., str], store: Store) -> None:
+    assert "nobody sees" not in gasp("--app", "shop", "--sampled-share", "0.5")
+    assert "shop: none of the 50 sentences a day is unflagged" in gasp("--app", "shop", "--sampled-share", "0")
+    assert "too_few_unflagged" in gasp("--app", "desk", "--daily-sentences", "1")
+    assert store.policies.in_force("desk").daily_sentences == 1
+    said = gasp()
+    assert [said.count(f"{app}: none of the") for app in ("shop", "desk", "every other app")] == [1, 1, 0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

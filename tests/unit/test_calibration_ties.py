@@ -69,14 +69,13 @@ def test_a_step_goes_all_the_way_or_as_far_as_allowed_but_at_least_over_one_grou
     scores = np.array(values)
     bound = limited(wanted, in_force, scores)
     now, then, there = (int((scores < one).sum()) for one in (in_force, wanted, bound))
-    step, most = abs(there - now), MAX_STEP * len(scores)
+    direction, most = (1 if then > now else -1), MAX_STEP * len(scores)
     assert min(now, then) <= there <= max(now, then)
     if there != then:
-        on_the_way = sorted(abs(int((scores < one).sum()) - now) for one in places_of(scores).bounds)
-        next_place = min(change for change in on_the_way if change > step)
-        assert step > 0
-        assert next_place > most
-        assert step <= most or step == min(change for change in on_the_way if change > 0)
+        changes = [direction * (int((scores < one).sum()) - now) for one in places_of(scores).bounds]
+        step, first = direction * (there - now), min(change for change in changes if change > 0)
+        assert step == first or step <= most
+        assert min(change for change in changes if change > step) > most
     else:
         assert bound == wanted
 

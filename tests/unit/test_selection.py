@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -186,3 +187,36 @@ def test_the_budget_is_divided_between_the_kinds() -> None:
 def test_a_policy_that_means_nothing_is_refused_by_field(changes: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(DEFAULT_POLICY, **changes)  # type: ignore[arg-type]  # fields of several types
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"sampled_share": 0.0}, ("is unflagged", "too_few_unflagged", "--sampled-share 0.02")),
+        ({"daily_sentences": 1}, ("is unflagged", "too_few_unflagged", "--daily-sentences 2 --sampled-share 0.4")),
+        ({"daily_sentences": 1, "sampled_share": 0.0}, ("is unflagged", "--daily-sentences 2 --sampled-share 0.4")),
+        ({"daily_sentences": 1, "sampled_share": 0.01}, ("is unflagged", "--daily-sentences 51 --sampled-share 0.01")),
+        ({"daily_sentences": 10, "sampled_share": 0.04}, ("is unflagged", "--sampled-share 0.1")),
+        ({"sampled_share": 1.0}, ("is flagged", "too_few_flagged", "--sampled-share 0.98")),
+        ({"daily_sentences": 0}, ("nobody is asked",)),
+    ],
+)
+def test_a_policy_says_what_its_labels_could_never_tell(changes: dict[str, float], said: tuple[str, ...]) -> None:
+    broken = replace(DEFAULT_POLICY, **changes).breaks  # type: ignore[arg-type]  # fields of several types
+    assert broken is not None
+    assert all(words in broken for words in said)
+
+
+@given(st.integers(1, 200), st.floats(0, 1))
+def test_the_remedy_that_a_policy_names_is_one(daily: int, share: float) -> None:
+    policy = replace(DEFAULT_POLICY, daily_sentences=daily, sampled_share=share)
+    if policy.breaks is None:
+        assert min(policy.flagged_budget, policy.sampled_budget) > 0
+        return
+    named = dict(re.findall(r"--(daily-sentences|sampled-share) (\S+)", policy.breaks))
+    mended = replace(
+        policy,
+        daily_sentences=int(named.get("daily-sentences", daily)),
+        sampled_share=float(named.get("sampled-share", share)),
+    )
+    assert mended.breaks is None

@@ -10,6 +10,7 @@ import typer
 
 from worker.rules.policy import Objective, ReviewPolicy
 from worker.terminal.database import opened_store
+from worker.terminal.visible import visible
 
 if TYPE_CHECKING:
     from worker.store.policies import ReviewPolicies
@@ -61,7 +62,7 @@ def policy(
 ) -> None:
     """Show what is set. With any of the options, change it for an app, starting from what holds for it.
 
-    It holds from the next batch on.
+    It holds from the next batch on. What labels under it could never tell is said on standard error.
     """
     if objective is not None and target is None:
         raise typer.BadParameter("an objective wants a --target", param_hint="--objective")
@@ -84,6 +85,9 @@ def policy(
             store.policies.set(_changed(store.policies.in_force(app), app, changes))
         shown = [store.policies.in_force(app)] if app is not None else _all(store.policies)
     typer.echo(_as_json(shown) if json else "\n".join(_lines(shown)))
+    for one in shown:
+        if one.breaks is not None:
+            typer.echo(f"{visible(one.app or 'every other app')}: {one.breaks}", err=True)
 
 
 def _changed(policy: ReviewPolicy, app: str | None, changes: dict[str, Any]) -> ReviewPolicy:

@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 
 _Labels = Sequence[tuple[str, TaughtSentence]]
 # What of the evidence makes it no evidence: then nothing is put in force, whatever the labels teach.
-_UNUSABLE = {"not_finite", "bad_probability", "no_traffic", "no_spread"}
+_UNUSABLE = {"not_finite", "bad_probability", "no_traffic", "no_spread", "too_few_unflagged", "too_few_flagged"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 
 
 class Objective(StrEnum):
@@ -55,6 +56,31 @@ class ReviewPolicy:
     def flagged_budget(self) -> int:
         """Flagged sentences to ask about on a day."""
         return self.daily_sentences - self.sampled_budget
+
+    @property
+    def breaks(self) -> str | None:
+        """What labels under this policy can never tell, in a sentence; None if nothing is broken."""
+        if self.sampled_budget and self.flagged_budget:
+            return None
+        if not self.daily_sentences:
+            return "nobody is asked about anything, so no labels come: the threshold follows the traffic"
+        kind, word = ("flagged", "too_few_flagged") if self.sampled_budget else ("unflagged", "too_few_unflagged")
+        unseen = "what the flags are worth" if self.sampled_budget else "what the threshold misses"
+        return (
+            f"none of the {self.daily_sentences} sentences a day is {kind}: nobody sees {unseen}, recall and the share "
+            f"of what is unsupported cannot be known, and recalibration refuses such labels ({word}); "
+            f"{self._remedy} asks about both kinds"
+        )
+
+    @property
+    def _remedy(self) -> str:
+        """The nearest policy that asks about both kinds of sentences, as options."""
+        if self.daily_sentences > 1:
+            least = 1 / self.daily_sentences
+            return f"--sampled-share {min(max(self.sampled_share, least), 1 - least):.6g}"
+        share = self.sampled_share if 0.01 <= self.sampled_share <= 0.99 else DEFAULT_POLICY.sampled_share
+        daily = next(n for n in count(2) if 0 < round(n * share) < n)
+        return f"--daily-sentences {daily} --sampled-share {share:g}"
 
 
 def require(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence

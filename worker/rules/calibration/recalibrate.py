@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from worker.rules.calibration.choose import attribution_bound, candidates, choose, fulfilled
+from worker.rules.calibration.coverage import unspoken_for
 from worker.rules.calibration.curve import Curve
 from worker.rules.calibration.drift import freshest, population_stability, prior_drift
 from worker.rules.calibration.estimate import Estimates, estimate
@@ -50,9 +51,9 @@ class Recalibration:
 
     ``reason`` is ``reached`` or ``step_limited`` with NEW, ``reached`` with UNCHANGED, and with REFUSED one of
     not_finite, bad_probability, no_traffic, no_spread, too_few_labels, too_few_unsupported, too_few_supported,
-    too_few_interactions, too_little_effective, unreachable, worse_than_in_force. The bounds are those in force unless
-    the outcome is NEW. ``curve`` is None where none was fitted. ``numbers`` is flat and JSON; what it says of recall,
-    precision and flagged share is of ``flag_below``.
+    too_few_interactions, too_little_effective, too_few_unflagged, too_few_flagged, unreachable, worse_than_in_force.
+    The bounds are those in force unless the outcome is NEW. ``curve`` is None where none was fitted. ``numbers`` is
+    flat and JSON; what it says of recall, precision and flagged share is of ``flag_below``.
     """
 
     outcome: CalibrationOutcome
@@ -101,7 +102,10 @@ def recalibrate(
     if reason is not None:
         return _refused(reason, in_force, numbers)
     sample = freshest(everything)
-    numbers |= _prior_drift(everything, sample)
+    numbers |= _prior_drift(everything, sample) | _unflagged(sample, in_force.flag_below)
+    reason = unspoken_for(sample, population.scores, in_force.flag_below)
+    if reason is not None:
+        return _refused(reason, in_force, numbers)
     thresholds = candidates(population, in_force.flag_below)
     others = sample_of(_others(labelled, pooled))
     evidence = _Evidence(sample, others, population, policy, in_force, thresholds)
@@ -234,6 +238,12 @@ def _counts(sample: Sample) -> Numbers:
         "n_interactions": len(set(sample.names)),
         "effective_n": sample.effective_n,
     }
+
+
+def _unflagged(sample: Sample, flag_below: float) -> Numbers:
+    """How many labels lie above the threshold in force, and for which share of the sentences they stand."""
+    above = sample.scores >= flag_below
+    return {"n_unflagged": int(above.sum()), "unflagged_share": float(sample.weights @ above / sample.weights.sum())}
 
 
 def _score_drift(population: Population, reference: Floats | None) -> Numbers:
