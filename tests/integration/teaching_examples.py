@@ -92,7 +92,7 @@ class Desk:
         in_force = self.store.thresholds.in_force(self.scorer_id)
         return in_force[None] if app is None else threshold_for(app, in_force)
 
-    def put(self, correction: Correction, app: str = "shop") -> Threshold:
+    def put(self, correction: Correction, app: str | None = "shop") -> Threshold:
         proposal = Proposal(app, self.scorer_id, 0.5, 0.5, "calibrated", "for tests", correction=correction)
         self.store.thresholds.activate(self.store.thresholds.add(proposal).id, "worker")
         return self.in_force(app)

@@ -292,3 +292,17 @@ def test_a_usual_day_is_reckoned_with_scores_as_they_are_corrected_now(desk: Des
         low, high = np.percentile(seen, [25, 75])
         assert spreads[app] == pytest.approx(high - low)
     assert spreads["shop"] > 2 * spreads["help"]
+
+
+def test_what_all_apps_taught_is_judged_as_it_is_by_an_app_and_what_it_taught_itself_without_its_labels(
+    desk: Desk,
+) -> None:
+    seen_it_all = replace(HARMFUL, learned_until=1e12)
+    desk.put(seen_it_all, None)
+    desk.comes(120, effect=0.0)
+    (of_all,) = desk.run(app="shop", dry_run=True)
+    assert (of_all.result.reason, of_all.correction) == ("worse_than_shipped", None)
+    # Learned anew without the labels that it is judged by, it would do no harm.
+    desk.put(replace(seen_it_all, learned_until=1e12 + 1), "shop")
+    (own,) = desk.run(app="shop", dry_run=True)
+    assert own.result.numbers["refit"] == "no_better"

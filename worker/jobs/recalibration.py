@@ -6,6 +6,7 @@ the bounds are learned for the scores as they are from then on. Both are one ver
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -124,7 +125,7 @@ class Recalibrator:
             )
             return AppRecalibration(app, scorer_id, present, policy, held, present.correction)
         own = [label for name, label in labels if app in {None, name}]
-        learned = _learned(own, present.correction)
+        learned = _learned(own, self._taught(app, present))
         pooled = labelled_under((label for _, label in labels), learned.correction)
         result = self._bounds(app, scorer_id, present, policy, _unseen(own, learned), pooled, learned)
         if _is_other(learned) and result.reason not in _UNUSABLE:
@@ -132,6 +133,18 @@ class Recalibrator:
         result = replace(result, numbers=result.numbers | _figures(learned))
         kept = learned.correction if result.outcome is CalibrationOutcome.NEW else present.correction
         return AppRecalibration(app, scorer_id, present, policy, result, kept, learned)
+
+    def _taught(self, app: str | None, present: Threshold) -> Taught | None:
+        """The correction in force, and until when it may have seen labels of the app, if it is the app's own.
+
+        One that all apps taught has seen some, too, among those of others. It is judged as it is all the same: what is
+        learned anew from the app's own labels would be another one.
+        """
+        if present.correction is None:
+            return None
+        same = (version for version in self.thresholds.versions() if version.correction == present.correction)
+        first = min(same, key=lambda version: version.id)
+        return Taught(present.correction, present.correction.learned_until if first.app == app else -math.inf)
 
     def _bounds(
         self,
@@ -183,10 +196,10 @@ class Recalibrator:
         return replace(finding, result=result, added=added)
 
 
-def _learned(own: Sequence[TaughtSentence], present: Correction | None) -> Refit:
+def _learned(own: Sequence[TaughtSentence], present: Taught | None) -> Refit:
     """What the labels teach that have terms."""
     read = [label for label in own if label.terms]
-    learned = refit(read, None if present is None else Taught(present, present.learned_until))
+    learned = refit(read, present)
     if learned.outcome is not RefitOutcome.NEW or learned.correction is None:
         return learned
     until = max(label.labelled_at for label in read)
