@@ -19,7 +19,7 @@ from schemas.headers import Headers, header_texts
 from schemas.label_adapters import label_adapter_for
 from schemas.payload import JsonObject, present
 from schemas.reject_reason import RejectReason
-from schemas.review_label import ReviewLabel
+from schemas.review_label import LabelAction, ReviewLabel
 from schemas.skip_reason import SkipReason
 from schemas.timestamps import parse_timestamp
 
@@ -38,16 +38,28 @@ _EXCEL_DAYS = re.compile(r"[2-7][0-9]{4}(?:\.[0-9]+)?")
 _DAY_OR_MONTH_FIRST = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2,4}\b.*", re.DOTALL)
 
 
+Bundle = tuple[ReviewLabel, ...]
+"""What one reviewer said at once, such as an annotation: if one of its labels is refused, none of them counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The labels that a payload holds, none if it is about something else, and what it holds that can be none.
 
-    ``skip`` says why it holds nothing if something was deleted.
+    ``skip`` says why it holds nothing if something was deleted. ``withheld`` counts the labels that were right, and of
+    a bundle with one that was not; ``passed_over`` what the reviewers said that is not about our labels.
     """
 
-    labels: tuple[ReviewLabel, ...] = ()
+    bundles: tuple[Bundle, ...] = ()
     faults: tuple[Rejected, ...] = ()
     skip: SkipReason | None = None
+    withheld: int = 0
+    passed_over: int = 0
+
+    @property
+    def labels(self) -> tuple[ReviewLabel, ...]:
+        """Those of all the bundles, in their order."""
+        return tuple(label for bundle in self.bundles for label in bundle)
 
 
 def read_label_payload(
@@ -81,22 +93,31 @@ def _of_body(one: Found, texts: Mapping[str, str], received_at: datetime) -> Rea
 
 
 def _together(read: Sequence[Reading]) -> Reading:
-    labels = tuple(label for one in read for label in one.labels)
+    bundles = tuple(bundle for one in read for bundle in one.bundles)
     faults = tuple(fault for one in read for fault in one.faults)
-    return Reading(labels, faults, None if labels or faults else next((one.skip for one in read if one.skip), None))
+    skip = None if bundles or faults else next((one.skip for one in read if one.skip), None)
+    withheld, passed_over = sum(one.withheld for one in read), sum(one.passed_over for one in read)
+    return Reading(bundles, faults, skip, withheld, passed_over)
 
 
 def read_label_row(row: JsonObject, *, received_at: datetime, tool: str | None = None) -> Reading:
     """Read one row, parsed already. Never raises. ``tool`` stands in for the row's own."""
     try:
-        natives = label_adapter_for(row).adapt(row)
+        adapted = label_adapter_for(row).adapt(row)
     except UnusablePayload as unusable:
         return Reading((), (_rejected(unusable),))
-    read = [_read(native if tool is None else {**native, "tool": tool}, received_at) for native in natives]
-    return Reading(
-        tuple(one for one in read if isinstance(one, ReviewLabel)),
-        tuple(one for one in read if isinstance(one, Rejected)),
-    )
+    own = {} if tool is None else {"tool": tool}
+    read = [_bundle([_read({**native, **own}, received_at) for native in bundle]) for bundle in adapted.bundles]
+    faults = tuple(_rejected(fault) for fault in adapted.faults)
+    return _together([*read, Reading(faults=faults, passed_over=adapted.passed_over)])
+
+
+def _bundle(read: Sequence[ReviewLabel | Rejected]) -> Reading:
+    labels = tuple(one for one in read if isinstance(one, ReviewLabel))
+    faults = tuple(one for one in read if isinstance(one, Rejected))
+    if faults:
+        return Reading((), faults, withheld=sum(label.action is LabelAction.LABEL for label in labels))
+    return Reading((labels,))
 
 
 def _read(native: JsonObject, received_at: datetime) -> ReviewLabel | Rejected:

@@ -4,12 +4,14 @@ An annotation labels several sentences: each becomes a judgement ``<annotation i
 that was changed says all that is left of it, so that first everything is taken back that came in of it before.
 
 A control named ``label_<n>``, ``detail_<n>`` or ``note_<n>`` is about the sentence at position n among those of the
-task's data, as we export them. A choice that was made for a span of the answer is about the sentence that it lies in.
+task's data, as we export them. A label that was chosen for a span of the answer is about the sentence that it lies in.
+Whatever else a project asks its people (a rating, a choice over the whole answer) is passed over and counted.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +19,9 @@ from pydantic import JsonValue
 
 from schemas.adapters.fields import wrong_shape
 from schemas.envelope import JsonObject
+from schemas.errors import UnusablePayload
+from schemas.label_adapters.adapter import Adapted
+from schemas.review_label import Label, label_words
 from schemas.values import as_identifier
 
 LABEL_STUDIO_TOOL = "label-studio"
@@ -25,7 +30,7 @@ _WRITTEN = {"ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED"}
 _DELETED = {"ANNOTATION_DELETED", "ANNOTATIONS_DELETED"}
 _CREATED = {"ANNOTATION_CREATED", "ANNOTATIONS_CREATED"}
 _CHOICES = ("choices", "labels")
-_CONTROL = re.compile(r"(?P<kind>[A-Za-z]+)[_-](?P<position>[0-9]{1,6})")
+_CONTROL = re.compile(r"(?P<kind>label|detail|note)[_-](?P<position>[0-9]{1,6})", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +45,32 @@ class LabelStudioAdapter:
         is_event = isinstance(action, str) and "project" in row and action.isupper()
         return is_event or isinstance(row.get("annotations"), list)
 
-    def adapt(self, row: JsonObject) -> tuple[JsonObject, ...]:
-        """Return what the annotations say; nothing for other events. Raises UnusablePayload (wrong_shape)."""
+    def adapt(self, row: JsonObject) -> Adapted:
+        """Return what the annotations say; nothing for other events. Raises UnusablePayload (wrong_shape).
+
+        An annotation that cannot be read keeps no other from being read.
+        """
         action = row.get("action")
-        annotations = _annotations(row)
-        if action in _DELETED:
-            return tuple(_withdrawal(annotation) for annotation in annotations)
-        if action is not None and action not in _WRITTEN:
-            return ()
-        task = _task(row)
-        return tuple(
-            native for annotation in annotations for native in _said(annotation, task, is_new=action in _CREATED)
-        )
+        if action is not None and action not in _WRITTEN | _DELETED:
+            return Adapted()
+        annotations = _listed(row.get("annotations", row.get("annotation")))
+        tasks = {} if action in _DELETED else _tasks_of(annotations, row)
+        said, faults = [], []
+        for position, annotation in enumerate(annotations):
+            try:
+                said.append(_said(annotation, tasks.get(position), action))
+            except UnusablePayload as unusable:
+                faults.append(unusable)
+        bundles = tuple(one.rows for one in said if one.rows)
+        return Adapted(bundles, tuple(faults), sum(one.passed_over for one in said))
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The rows of one annotation, and how much of it is not about our labels."""
+
+    rows: tuple[JsonObject, ...]
+    passed_over: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +97,67 @@ class _Judgement:
     notes: list[str] = field(default_factory=list)
 
 
-def _annotations(row: JsonObject) -> list[JsonObject]:
-    found = row.get("annotations", row.get("annotation"))
-    listed = found if isinstance(found, list) else [found]
-    return [annotation for annotation in listed if isinstance(annotation, dict)]
+@dataclass(slots=True)
+class _Found:
+    """What an annotation says, by the index of the sentence."""
+
+    judgements: dict[int, _Judgement] = field(default_factory=dict)
+    passed_over: int = 0
+
+    def of(self, index: int) -> _Judgement:
+        return self.judgements.setdefault(index, _Judgement())
 
 
-def _said(annotation: JsonObject, task: _Task, *, is_new: bool) -> Iterator[JsonObject]:
+def _listed(found: JsonValue) -> list[JsonObject]:
+    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
+
+
+def _tasks_of(annotations: Sequence[JsonObject], row: JsonObject) -> dict[int, JsonObject]:
+    """The task of each annotation by its position, as far as there is one.
+
+    An event has one task, or a list beside a list of annotations; an exported task is its own. Of several it is the
+    one that the annotation names by its id, otherwise the one in its place.
+    """
+    tasks = _listed(row.get("task", row.get("tasks", row)))
+    if len(tasks) == 1:
+        return dict.fromkeys(range(len(annotations)), tasks[0])
+    by_id = {as_identifier(task.get("id")): task for task in tasks}
+    in_place = tasks if len(tasks) == len(annotations) else []
+    found = {}
+    for position, annotation in enumerate(annotations):
+        named = as_identifier(annotation.get("task"))
+        task = by_id.get(named) if named is not None else next(iter(in_place[position : position + 1]), None)
+        if task is not None:
+            found[position] = task
+    return found
+
+
+def _said(annotation: JsonObject, task: JsonObject | None, action: JsonValue) -> _Said:
     """The judgements of an annotation. One that was skipped has none."""
-    if not is_new:
-        yield _withdrawal(annotation)
-    if annotation.get("was_cancelled"):
-        return
-    for index, judgement in sorted(_judgements(annotation, task).items()):
+    rows = [] if action in _CREATED else [_withdrawal(annotation)]
+    if action in _DELETED or annotation.get("was_cancelled"):
+        return _Said(tuple(rows))
+    read = _task(task)
+    found = _found(annotation, read)
+    for index, judgement in sorted(found.judgements.items()):
         if judgement.label is not None:
-            yield {
-                "tool": LABEL_STUDIO_TOOL,
-                "external_id": f"{_id(annotation)}:{index}",
-                **task.place,
-                "sentence_index": index,
-                "label": judgement.label,
-                # The control of another choice may have been left filled in.
-                "detail": judgement.detail if judgement.label == "unsupported" else None,
-                "note": "\n".join(judgement.notes) or None,
-                "reviewer": _reviewer(annotation),
-                "labelled_at": _time(annotation),
-            }
+            rows.append(_row(annotation, read, index, judgement))
+    return _Said(tuple(rows), found.passed_over)
+
+
+def _row(annotation: JsonObject, task: _Task, index: int, judgement: _Judgement) -> JsonObject:
+    return {
+        "tool": LABEL_STUDIO_TOOL,
+        "external_id": f"{_id(annotation)}:{index}",
+        **task.place,
+        "sentence_index": index,
+        "label": judgement.label,
+        # The control of another choice may have been left filled in.
+        "detail": judgement.detail if judgement.label == Label.UNSUPPORTED else None,
+        "note": "\n".join(judgement.notes) or None,
+        "reviewer": _reviewer(annotation),
+        "labelled_at": _time(annotation),
+    }
 
 
 def _withdrawal(annotation: JsonObject) -> JsonObject:
@@ -115,45 +169,64 @@ def _withdrawal(annotation: JsonObject) -> JsonObject:
     }
 
 
-def _judgements(annotation: JsonObject, task: _Task) -> dict[int, _Judgement]:
-    found: dict[int, _Judgement] = {}
+def _found(annotation: JsonObject, task: _Task) -> _Found:
+    found = _Found()
     results = annotation.get("result")
     for result in results if isinstance(results, list) else []:
         value = result.get("value") if isinstance(result, dict) else None
-        if not isinstance(result, dict) or not isinstance(value, dict):
-            continue
-        control = _CONTROL.fullmatch(str(result.get("from_name", "")))
-        judgement = found.setdefault(_sentence(control, value, task), _Judgement())
-        chosen = next((value[name] for name in _CHOICES if value.get(name)), None)
-        if chosen is None:
-            judgement.notes.extend(_texts(value.get("text")))
-        elif control and control["kind"] == "detail":
-            judgement.detail = _single(chosen)
+        control = _CONTROL.fullmatch(str(result.get("from_name", ""))) if isinstance(result, dict) else None
+        if not isinstance(value, dict):
+            found.passed_over += 1
+        elif control is not None:
+            _take(found.of(_named_sentence(control, task)), control["kind"].lower(), value)
+        elif (start_end := _labelled_span(value)) is not None:
+            found.of(_sentence_of_span(*start_end, task)).label = _single(_chosen(value))
         else:
-            judgement.label = _single(chosen)
+            found.passed_over += 1
     return found
 
 
-def _sentence(control: re.Match[str] | None, value: JsonObject, task: _Task) -> int:
-    """The index of the sentence that a result is about."""
-    if control is not None:
-        position = int(control["position"])
-        if position >= len(task.sentences):
-            raise wrong_shape("annotation.result.from_name", "there is no such sentence in task.data.sentences")
-        return task.sentences[position].index
-    start, end = value.get("start"), value.get("end")
-    if not isinstance(start, int) or not isinstance(end, int):
-        raise wrong_shape("annotation.result", "is named after no sentence and has no span")
+def _take(judgement: _Judgement, kind: str, value: JsonObject) -> None:
+    chosen = _chosen(value)
+    if kind == "note":
+        judgement.notes.extend(_texts(value.get("text")))
+    elif chosen and kind == "detail":
+        judgement.detail = _single(chosen)
+    elif chosen:
+        judgement.label = _single(chosen)
+
+
+def _chosen(value: JsonObject) -> JsonValue:
+    return next((value[name] for name in _CHOICES if value.get(name)), None)
+
+
+def _labelled_span(value: JsonObject) -> tuple[int, int] | None:
+    """The span that one of our labels was chosen for; None if it is no span, or marked with other words."""
+    chosen, start, end = _chosen(value), value.get("start"), value.get("end")
+    words = [one for one in (chosen if isinstance(chosen, list) else [chosen]) if isinstance(one, str)]
+    is_ours = any(label_words(word)[0] in set(Label) for word in words)
+    return (start, end) if is_ours and isinstance(start, int) and isinstance(end, int) else None
+
+
+def _named_sentence(control: re.Match[str], task: _Task) -> int:
+    """The index of the sentence that a control is named after."""
+    position = int(control["position"])
+    if position >= len(task.sentences):
+        raise wrong_shape("annotation.result.from_name", "there is no such sentence in task.data.sentences")
+    return task.sentences[position].index
+
+
+def _sentence_of_span(start: int, end: int, task: _Task) -> int:
+    """The index of the sentence that shares most with the span."""
     best = max(task.sentences, key=lambda one: min(end, one.end) - max(start, one.start), default=None)
     if best is None or min(end, best.end) <= max(start, best.start):
         raise wrong_shape("annotation.result.value", "its span lies in no sentence of the task")
     return best.index
 
 
-def _task(row: JsonObject) -> _Task:
-    """The task of an event, or the exported one itself. Its data is what we exported."""
-    task = row.get("task", row)
-    data = task.get("data") if isinstance(task, dict) else None
+def _task(task: JsonObject | None) -> _Task:
+    """Its data is what we exported."""
+    data = task.get("data") if task is not None else None
     if not isinstance(data, dict):
         raise wrong_shape("task.data", "missing")
     # All of it: the answer is found by the others where nobody knows the task, as after a backup was restored.
@@ -171,17 +244,16 @@ def _task(row: JsonObject) -> _Task:
 def _sentences(data: JsonObject, sentences: list[JsonValue]) -> Iterator[_Sentence]:
     """From code points, in which we count, to UTF-16 units, in which a browser does."""
     answer = data.get("answer")
+    text = answer if isinstance(answer, str) else ""
+    # A browser counts two for each of these.
+    doubles = [position for position, character in enumerate(text) if character > "\uffff"]
     for sentence in sentences:
         index, start, end = (
             (sentence.get(name) for name in ("index", "start", "end")) if isinstance(sentence, dict) else (None,) * 3
         )
         if not (isinstance(answer, str) and isinstance(index, int) and isinstance(start, int) and isinstance(end, int)):
             raise wrong_shape("task.data.sentences", "must hold index, start and end of each, beside the answer")
-        yield _Sentence(index, _units(answer[:start]), _units(answer[:end]))
-
-
-def _units(text: str) -> int:
-    return len(text) + sum(character > "\uffff" for character in text)
+        yield _Sentence(index, start + bisect_left(doubles, start), end + bisect_left(doubles, end))
 
 
 def _id(annotation: JsonObject) -> str:

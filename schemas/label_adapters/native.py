@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from schemas.adapters.fields import wrong_shape
 from schemas.envelope import JsonObject
+from schemas.label_adapters.adapter import Adapted
 from schemas.review_label import REVIEW_LABEL_SCHEMA, ReviewLabel
 
 _FAMILY = REVIEW_LABEL_SCHEMA.rpartition(".")[0] + "."
@@ -23,8 +24,8 @@ class NativeLabelAdapter:
         schema = row.get("schema")
         return isinstance(schema, str) and schema.startswith(_FAMILY)
 
-    def adapt(self, row: JsonObject) -> tuple[JsonObject, ...]:
+    def adapt(self, row: JsonObject) -> Adapted:
         """Return the row. Raises UnusablePayload (wrong_shape) for another version."""
         if row.get("schema") != REVIEW_LABEL_SCHEMA:
             raise wrong_shape("schema", f"must be {REVIEW_LABEL_SCHEMA}")
-        return ({name: value for name, value in row.items() if name in _FIELDS},)
+        return Adapted((({name: value for name, value in row.items() if name in _FIELDS},),))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from schemas.envelope import JsonObject
+from schemas.label_adapters.adapter import Adapted
 from schemas.review_label import MAX_EXTERNAL_ID_CHARS
 from schemas.values import as_identifier
 
@@ -41,17 +42,17 @@ class RowLabelAdapter:
         """Whether there is a field for the label, or an action."""
         return LABEL_COLUMN in row or "action" in row
 
-    def adapt(self, row: JsonObject) -> tuple[JsonObject, ...]:
+    def adapt(self, row: JsonObject) -> Adapted:
         """Return the row; one whose label is blank, in a table that is half filled in, is no label."""
         native: JsonObject = {name: _first(row, names) for name, names in _TEXTS.items()}
         if native["label"] is None and native["action"] is None:
-            return ()
+            return Adapted()
         native["action"] = native["action"] or "label"
         native |= {name: _number(_first(row, names)) for name, names in _NUMBERS.items()}
         native["labelled_at"] = _first(row, _TIME)
         native["tool"] = native["tool"] or ROW_TOOL
         native["external_id"] = native["external_id"] or _external_id(native)
-        return (native,)
+        return Adapted(((native,),))
 
 
 def _first(row: JsonObject, names: tuple[str, ...]) -> JsonValue:

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -124,6 +125,50 @@ def test_a_semicolon_or_a_tab_may_stand_between_the_cells(database_url: str, tas
     assert [row[2] for row in held(database_url)] == ["ada", "bob"]
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("before", "delimiter"),
+    [
+        ([], ";"),
+        ([""], ","),
+        (["", "  ", ";;;;;"], "\t"),
+        (["sep=;"], ";"),
+        (["SEP=|"], "|"),
+        (['"sep=,"'], ","),
+        (["", "sep=\t", ""], "\t"),
+    ],
+)
+def test_a_table_is_read_however_a_spreadsheet_writes_it(
+    database_url: str, task: UUID, tmp_path: Path, before: list[str], delimiter: str, encoding: str, ending: str
+) -> None:
+    path = tmp_path / "labels.csv"
+    cells = [
+        HEAD.split(","),
+        [str(task), "0", "partly", "ada", "", f'"caf\xe9{delimiter} 1{ending}2"'],
+        [str(task), "1", "maybe", "ada", "", ""],
+    ]
+    text = ending.join([*before, *(delimiter.join(row) for row in cells), ""])
+    bom = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    path.write_bytes(bom + text.encode(encoding))
+    done = run("import", path, "--json", exit_code=1)
+    assert json.loads(done.stdout) == {"stored": 1, "rejected": 1}
+    # The note has a line more.
+    assert f"line {len(before) + 4}: bad_label" in done.stderr
+    assert rows(database_url, "SELECT note FROM review_labels") == [{"note": f"caf\xe9{delimiter} 1{ending}2"}]
+
+
+def test_lines_of_json_may_be_utf_16_and_what_is_no_character_does_not_stop_them(
+    database_url: str, task: UUID, tmp_path: Path
+) -> None:
+    path = tmp_path / "labels.jsonl"
+    row = json.dumps({"task_id": str(task), "sentence_index": 0, "label": "partly", "reviewer": "ada", "note": "x"})
+    half = row.replace('"x"', '"\ud800"').replace("ada", "bob")
+    path.write_bytes(b"\xff\xfe" + f"{row}\r\n{half}\r\n".encode("utf-16-le", "surrogatepass") + b"\n")
+    assert imported(path, exit_code=1) == {"stored": 2, "rejected": 1}
+    assert [row["note"] for row in rows(database_url, "SELECT note FROM review_labels ORDER BY id")] == ["x", "\ufffd"]
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -131,7 +176,10 @@ def test_a_semicolon_or_a_tab_may_stand_between_the_cells(database_url: str, tas
         (b"task_id,label\n", "the head lacks sentence_index, annotator or reviewer"),
         (b"interaction_id,label,sentence_index,reviewer\n", "the head lacks app"),
         (b"task_id,label,sentence_index,reviewer,Label\n", "a column twice: label"),
-        ("task_id,label".encode("utf-16"), "UTF-16"),
+        ("task_id,label".encode("utf-16"), "the head lacks sentence_index"),
+        (b'"task_id"s,label\n', "the head is no CSV"),
+        (b"\n \n\r\n", "the head lacks label"),
+        (b"sep=;\r\n", "the head lacks label"),
         (b"[{", "not JSON"),
         (HEAD.encode() + b"\n" + b"x" * (MAX_LINE_BYTES + 2), "this is no table"),
     ],
@@ -168,6 +216,66 @@ def test_lines_of_json_go_in_with_the_bad_ones_told(database_url: str, task: UUI
         ["line 7", "too_large"],
     ]
     assert len(held(database_url)) == 2
+
+
+class Project:
+    """A project of Label Studio that asks about one task, and writes its export to a file."""
+
+    def __init__(self, task: UUID, path: Path) -> None:
+        self.path = path
+        sentences = [{"index": index, "start": index, "end": index + 1} for index in (*ASKED, 9)]
+        self._data = {"task_id": str(task), "answer": "An answer.", "sentences": sentences}
+
+    def export(self, *annotations: dict[str, object]) -> Path:
+        tasks = [{"id": 1, "data": self._data, "annotations": list(annotations)}]
+        self.path.write_text(json.dumps(tasks), "utf-8")
+        return self.path
+
+
+def annotation(*words: str | None, hour: int = 10, by: int | None = 1, number: int = 3) -> dict[str, object]:
+    """What a user says of the sentences in their order, and how good the answer is; None: nothing."""
+    results: list[dict[str, object]] = [
+        {"from_name": f"label_{position}", "type": "choices", "value": {"choices": [word]}}
+        for position, word in enumerate(words)
+        if word is not None
+    ]
+    results.append({"from_name": "quality", "type": "rating", "value": {"rating": 2}})
+    return {"id": number, "completed_by": by, "updated_at": f"2026-11-30T{hour}:00:00Z", "result": results}
+
+
+@pytest.fixture
+def project(task: UUID, tmp_path: Path) -> Project:
+    return Project(task, tmp_path / "export.json")
+
+
+BOTH = [("id-0", 0, "1", "unsupported"), ("id-0", 1, "1", "supported")]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"words": ("partly", "supported"), "by": None},
+        {"words": ("partly", "supported"), "by": None, "hour": 12},
+        {"words": ("partly", "perhaps"), "hour": 12},
+        {"words": ("partly", None, "supported"), "hour": 12},
+    ],
+    ids=["a user that is gone", "and later", "a word that is no label", "a sentence that is not there"],
+)
+def test_an_annotation_of_which_a_label_is_refused_changes_nothing(
+    database_url: str, project: Project, refused: dict[str, Any]
+) -> None:
+    assert imported(project.export(annotation("unsupported", "supported"))) == {"stored": 2, "passed_over": 1}
+    assert held(database_url) == BOTH
+    project.export(annotation(*refused.pop("words"), **refused))
+    counts = imported(project.path, exit_code=1)
+    assert counts["rejected"] + counts.get("withheld", 0) == 2
+    assert imported(project.path, "--dry-run", exit_code=1) == counts
+    assert held(database_url) == BOTH
+    # Those of others go in.
+    other = annotation("partly", by=2, number=4)
+    project.export(annotation("partly", "perhaps", hour=13), other)
+    assert imported(project.path, exit_code=1) == {"rejected": 1, "withheld": 1, "stored": 1, "passed_over": 2}
+    assert [row for row in held(database_url) if row[2] == "1"] == BOTH
 
 
 def test_an_export_of_label_studio_goes_in_and_again_after_a_change(

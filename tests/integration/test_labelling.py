@@ -68,7 +68,11 @@ class Desk:
 
     @contextmanager
     def reading(
-        self, labels: Labels | None = None, settlements: LabelSettlements | None = None, owner: str = "test"
+        self,
+        labels: Labels | None = None,
+        settlements: LabelSettlements | None = None,
+        owner: str = "test",
+        telemetry: Telemetry | None = None,
     ) -> Iterator[Stop]:
         stop = Stop()
         with labelling(
@@ -78,7 +82,7 @@ class Desk:
             settlements=settlements or self.store.label_settlements,
             owner=owner,
             stop=stop,
-            telemetry=Telemetry(),
+            telemetry=telemetry or Telemetry(),
         ):
             yield stop
 
@@ -172,30 +176,39 @@ def test_nul_and_half_a_character_in_a_note_are_replaced(desk: Desk, task: UUID)
     assert rows(desk.url, "SELECT note FROM review_labels") == [{"note": "a\ufffdb\ufffdc"}]
 
 
-def test_an_annotation_with_one_wrong_sentence_is_a_dead_letter_and_the_others_are_stored(
-    desk: Desk, task: UUID
-) -> None:
+def test_of_an_annotation_with_one_wrong_sentence_nothing_counts_and_those_beside_it_do(desk: Desk, task: UUID) -> None:
     spans = [{"index": index, "start": 0, "end": 9} for index in (0, 9)]
-    event = {
-        "action": "ANNOTATION_CREATED",
-        "project": {"id": 1},
-        "task": {"data": {"task_id": str(task), "answer": "An answer.", "sentences": spans}},
-        "annotation": {
-            "id": 17,
-            "completed_by": 3,
-            "updated_at": "2026-11-30T12:00:00Z",
-            "result": [
-                {"from_name": f"label_{number}", "type": "choices", "value": {"choices": ["partly"]}}
-                for number in range(2)
-            ],
-        },
-    }
-    desk.send(event, {**event, "action": "ANNOTATIONS_DELETED", "annotations": [{"id": 17}]})
-    desk.read(2)
-    assert desk.booked() == [("dead_lettered", "unknown_sentence"), ("labelled", None)]
-    stored = rows(desk.url, "SELECT external_id, action, reviewer FROM review_labels ORDER BY id")
-    assert [tuple(row.values()) for row in stored] == [("17:0", "label", "3"), ("17:0", "withdraw", "3")]
-    assert held(desk.url) == []
+
+    def annotation(number: int, hour: int, *words: str) -> dict[str, Any]:
+        results: list[dict[str, Any]] = [
+            {"from_name": f"label_{position}", "type": "choices", "value": {"choices": [word]}}
+            for position, word in enumerate(words)
+        ]
+        results.append({"from_name": "quality", "type": "rating", "value": {"rating": 3}})
+        time = f"2026-11-30T{hour}:00:00Z"
+        return {"id": number, "completed_by": number, "updated_at": time, "result": results}
+
+    def event(action: str, *annotations: dict[str, Any]) -> dict[str, Any]:
+        sent = {"data": {"task_id": str(task), "answer": "An answer.", "sentences": spans}}
+        return {"action": action, "project": {}, "task": [sent], "annotation": list(annotations)}
+
+    telemetry = Telemetry()
+    desk.send(
+        event("ANNOTATIONS_CREATED", annotation(17, 12, "supported")),
+        event("ANNOTATION_UPDATED", annotation(17, 13, "partly", "partly"), annotation(18, 13, "partly")),
+        event("ANNOTATIONS_DELETED", annotation(18, 14)),
+    )
+    with desk.reading(telemetry=telemetry):
+        wait_until(lambda: len(desk.booked()) == 3, what="the books")
+    assert desk.booked() == [("labelled", None), ("dead_lettered", "unknown_sentence"), ("labelled", None)]
+    stored = rows(desk.url, "SELECT external_id, action, label FROM review_labels ORDER BY id")
+    assert [tuple(row.values()) for row in stored] == [
+        ("17:0", "label", "supported"),
+        ("18:0", "label", "partly"),
+        ("18:0", "withdraw", None),
+    ]
+    assert held(desk.url) == [("id-0", 0, "17", "supported")]
+    assert b"gasp_label_extras_total 3.0" in telemetry.metrics.render()[0]
 
 
 class Killed(Exception):  # noqa: N818 - what becomes of the process

@@ -272,7 +272,6 @@ def test_an_exported_task_says_what_holds_of_each_of_its_annotations() -> None:
     ("results", "annotation", "place"),
     [
         ([chosen("label_2", "partly")], {}, "from_name"),
-        ([chosen("grounded", "partly")], {}, "annotation.result"),
         ([chosen("label_0", "partly")], {"id": None}, "annotation.id"),
         ([{**chosen("label_0", ""), "value": {"choices": ["partly", "supported"]}}], {}, "choices"),
         ([{"from_name": "x", "type": "choices", "value": {"start": 0, "end": 2, "choices": ["partly"]}}], {}, "value"),
@@ -285,3 +284,99 @@ def test_an_annotation_that_cannot_be_placed_is_refused_with_the_place(
     reason, detail = fault_of(event("ANNOTATION_CREATED", *results, **annotation))
     assert reason is RejectReason.WRONG_SHAPE
     assert place in detail
+
+
+def rating(control: str = "quality") -> dict[str, Any]:
+    return {"from_name": control, "to_name": "answer", "type": "rating", "value": {"rating": 4}}
+
+
+def marked(word: str, start: int = 7, end: int = 18) -> dict[str, Any]:
+    return {"from_name": "entity", "type": "labels", "value": {"start": start, "end": end, "labels": [word]}}
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        rating(),
+        rating("rating_0"),
+        chosen("overall", "supported"),
+        chosen("overall", "helpful"),
+        chosen("tone_1", "supported"),
+        marked("PERSON"),
+        marked("PERSON", 900, 901),
+        {"from_name": "why", "type": "textarea", "value": {"text": ["as it says"]}},
+        {"from_name": "pairs", "type": "relation"},
+        {"from_name": 3, "value": []},
+        "no object",
+    ],
+)
+def test_what_else_a_project_asks_its_people_is_passed_over_and_counted(foreign: Any) -> None:
+    reading = read(event("ANNOTATION_CREATED", foreign, chosen("label_0", "partly")))
+    assert judged(reading) == [("label", "17:1", 1, "partly")]
+    assert reading.passed_over == 1
+    alone = read(event("ANNOTATION_CREATED", foreign))
+    assert (alone.labels, alone.faults, alone.passed_over) == ((), (), 1)
+
+
+def bulk(*pairs: tuple[dict[str, Any], dict[str, Any]], action: str = "ANNOTATIONS_CREATED") -> dict[str, Any]:
+    """Several tasks and annotations in one event, each in a list of its own."""
+    return {
+        "action": action,
+        "project": {"id": 1},
+        "task": [task for task, _ in pairs],
+        "annotation": [annotation for _, annotation in pairs],
+    }
+
+
+def pair(number: int, word: str, **annotation: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A task of its own answer, and its annotation."""
+    sent = event("ANNOTATION_CREATED", chosen("label_0", word), id=number, **annotation)
+    data = {**sent["task"]["data"], "task_id": str(UUID(int=number))}
+    return {"id": 500 + number, "data": data}, sent["annotation"]
+
+
+def placed(reading: Reading) -> list[tuple[object, str, object]]:
+    assert reading.faults == ()
+    return [(one.task_id, one.external_id, one.label) for one in reading.labels]
+
+
+def test_an_event_of_several_annotations_brings_their_tasks_as_a_list() -> None:
+    first, second = pair(1, "partly"), pair(2, "supported")
+    wanted = [(UUID(int=1), "1:1", "partly"), (UUID(int=2), "2:1", "supported")]
+    assert placed(read(bulk(first))) == wanted[:1]
+    assert placed(read(bulk(first, second))) == wanted
+    plural = bulk(first, second)
+    plural = {**plural, "tasks": plural.pop("task"), "annotations": plural.pop("annotation")}
+    assert placed(read(plural)) == wanted
+
+
+def test_an_annotation_of_several_is_of_the_task_that_it_names() -> None:
+    first, second = pair(1, "partly", task=501), pair(2, "supported", task=502)
+    sent = bulk(first, second)
+    sent["task"].reverse()
+    wanted = [(UUID(int=1), "1:1", "partly"), (UUID(int=2), "2:1", "supported")]
+    assert placed(read(sent)) == wanted
+    sent["annotation"].append({**second[1], "id": 3})
+    assert placed(read(sent)) == [*wanted, (UUID(int=2), "3:1", "supported")]
+
+
+def test_an_annotation_whose_task_is_not_known_is_refused_and_keeps_no_other_out() -> None:
+    sent = bulk(pair(1, "partly", task=501), pair(2, "supported", task=777), pair(3, "partly"))
+    sent["task"].pop()
+    reading = read(sent)
+    assert [label.external_id for label in reading.labels] == ["1:1"]
+    assert [fault.detail for fault in reading.faults] == 2 * ["task.data: missing"]
+
+
+def test_an_annotation_of_which_one_label_is_refused_says_nothing() -> None:
+    unnamed = {"completed_by": None, "id": 18}
+    sent = event("ANNOTATION_UPDATED", chosen("label_0", "partly"), chosen("label_1", "supported"), **unnamed)
+    reading = read(sent)
+    assert (reading.labels, len(reading.faults)) == ((), 2)
+    mixed = read(event("ANNOTATION_UPDATED", chosen("label_0", "perhaps"), chosen("label_1", "supported")))
+    assert (mixed.labels, len(mixed.faults), mixed.withheld) == ((), 1, 1)
+    exported = {
+        **sent["task"],
+        "annotations": [sent["annotation"], {**sent["annotation"], "completed_by": 3, "id": 19}],
+    }
+    assert {label.external_id for label in read(exported).labels} == {"19", "19:1", "19:4"}

@@ -27,8 +27,8 @@ log = structlog.get_logger(__name__)
 class LabelIntake:
     """Settles batches of labels.
 
-    A record with several labels of which one is wrong is a dead letter, and the others are stored: replayed, they are
-    repeats.
+    A record with several labels of which one is wrong is a dead letter, and the others are stored, but for those of the
+    same annotation: replayed, they are repeats.
     """
 
     def __init__(
@@ -61,7 +61,9 @@ class LabelIntake:
         labels = [label for reading in readings for label in reading.labels]
         unknown = self._retry.call(lambda: self._labels.unknown_sentences(labels), name="label_places")
         settlements = _settlements(records, readings, unknown)
-        return self._booking.book(settlements, advances)
+        settled = self._booking.book(settlements, advances)
+        self._metrics.label_extras(sum(reading.passed_over for reading in readings))
+        return settled
 
     def bury(self, records: Sequence[Record], advance: Advance) -> Settled:
         """Dead-letter records whose bytes cannot be had, by reference."""
@@ -84,18 +86,25 @@ def _settlements(records: Sequence[Record], readings: Sequence[Reading], unknown
     settlements = []
     start = 0
     for record, reading in zip(records, readings, strict=True):
-        known = [label for position, label in enumerate(reading.labels, start) if position not in unknown]
-        start += len(reading.labels)
-        settlements.append(_settlement(record, reading, tuple(known)))
+        known: list[ReviewLabel] = []
+        lost: list[ReviewLabel] = []
+        for bundle in reading.bundles:
+            wrong = [label for position, label in enumerate(bundle, start) if position in unknown]
+            start += len(bundle)
+            known.extend(() if wrong else bundle)
+            lost.extend(wrong)
+        settlements.append(_settlement(record, reading, tuple(known), lost))
     return settlements
 
 
-def _settlement(record: Record, reading: Reading, known: tuple[ReviewLabel, ...]) -> LabelSettlement:
+def _settlement(
+    record: Record, reading: Reading, known: tuple[ReviewLabel, ...], lost: Sequence[ReviewLabel]
+) -> LabelSettlement:
     if reading.faults:
         return _dead(record, reading.faults[0].reason, reading.faults[0].detail, known)
-    if len(known) < len(reading.labels):
-        index = next(label.sentence_index for label in reading.labels if label not in known)
-        return _dead(record, RejectReason.UNKNOWN_SENTENCE, f"no sentence {index} that was scored", known)
+    if lost:
+        detail = f"no sentence {lost[0].sentence_index} that was scored"
+        return _dead(record, RejectReason.UNKNOWN_SENTENCE, detail, known)
     if not known:
         return LabelSettlement(record, Outcome.SKIPPED, reading.skip or NO_LABEL)
     return LabelSettlement(record, Outcome.LABELLED, labels=known)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from schemas.decoding import Rejected
 from schemas.envelope import JsonObject
@@ -20,13 +23,20 @@ from schemas.text import REPLACEMENT
 from worker.errors import InputFileError
 from worker.review.formats import LabelFormat
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 MAX_LINE_BYTES = 4 * 1024 * 1024
 # An export is one JSON value, which is read as a whole.
 MAX_EXPORT_BYTES = 256 * 1024 * 1024
 
 _BOM = b"\xef\xbb\xbf"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _DELIMITERS = ",;\t"
+# What a spreadsheet writes of a row with nothing in it.
+_NOTHING = _DELIMITERS + '"' + " \r\n"
+# Excel's own first line: what stands between the cells.
+_SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[,;\s]*", re.IGNORECASE)
 _LOOK_BYTES = 64 * 1024
 _REQUIRED = ({"label"}, {"sentence_index"}, {"reviewer", "annotator"}, {"task_id", "interaction_id"})
 
@@ -44,11 +54,11 @@ def read_label_file(path: Path, form: LabelFormat = LabelFormat.AUTO) -> Iterato
     """Each row in turn, in bounded memory. Raises InputFileError if the file as a whole cannot be used."""
     with _opened(path) as file:
         beginning = file.peek(_LOOK_BYTES)[:_LOOK_BYTES]
-        if beginning.startswith(_UTF_16):
-            raise InputFileError(f"{path}: is UTF-16; save it as CSV UTF-8")
         chosen = _guess(beginning) if form is LabelFormat.AUTO else form
         if chosen is LabelFormat.CSV:
-            yield from _csv_rows(path, file, beginning)
+            # Bytes that are no UTF-8 become lone surrogates, which the row is refused for.
+            with io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="") as text:
+                yield from _csv_rows(_Lines(path, text))
         elif chosen is LabelFormat.LABEL_STUDIO and _first_character(beginning) == b"[":
             yield from _export_rows(path, file)
         else:
@@ -56,12 +66,38 @@ def read_label_file(path: Path, form: LabelFormat = LabelFormat.AUTO) -> Iterato
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedReader[io.FileIO]]:
+def _opened(path: Path) -> Iterator[io.BufferedReader[Any]]:
+    """The file as UTF-8: what begins as UTF-16, as some spreadsheets and shells write, is recoded."""
     try:
         with io.BufferedReader(io.FileIO(path), _LOOK_BYTES) as file:
-            yield file
+            encoding = _UTF_16.get(file.peek(2)[:2])
+            yield file if encoding is None else io.BufferedReader(_Recoded(file, encoding), _LOOK_BYTES)
     except OSError as error:
         raise InputFileError(f"{path}: {error.strerror}") from error
+
+
+class _Recoded(io.RawIOBase):
+    """UTF-16 as UTF-8, a piece at a time. What is no character becomes U+FFFD."""
+
+    def __init__(self, file: BinaryIO, encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Give at least a byte, unless the file is at its end."""
+        room = memoryview(buffer).cast("B")
+        while not self._ready:
+            piece = self._file.read(_LOOK_BYTES)
+            self._ready = self._decoder.decode(piece, final=not piece).encode()
+            if not piece:
+                break
+        given, self._ready = self._ready[: len(room)], self._ready[len(room) :]
+        room[: len(given)] = given
+        return len(given)
 
 
 def _guess(beginning: bytes) -> LabelFormat:
@@ -118,12 +154,17 @@ def _export_rows(path: Path, file: BinaryIO) -> Iterator[FileRow]:
 # --- CSV ---
 
 
-def _csv_rows(path: Path, file: BinaryIO, beginning: bytes) -> Iterator[FileRow]:
-    lines = _Lines(path, file)
-    reader = csv.reader(lines, delimiter=_delimiter(beginning), strict=True)
-    columns = _columns(path, next(reader, []))
+def _csv_rows(lines: _Lines) -> Iterator[FileRow]:
+    delimiter, head = _head(lines)
+    # Those before the head: the reader counts from there.
+    passed = lines.number - 1
+    reader = csv.reader(chain([head], lines), delimiter=delimiter, strict=True)
+    try:
+        columns = _columns(lines.path, next(reader, []))
+    except csv.Error as error:
+        raise InputFileError(f"{lines.path}: the head is no CSV: {error}") from None
     while True:
-        number, before = reader.line_num + 1, lines.size_bytes
+        number, before = passed + reader.line_num + 1, lines.size_bytes
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -135,33 +176,43 @@ def _csv_rows(path: Path, file: BinaryIO, beginning: bytes) -> Iterator[FileRow]
             yield FileRow(number, _row(columns, cells), lines.size_bytes - before)
 
 
-class _Lines:
-    """The lines of a file as text. Bytes that are no UTF-8 become lone surrogates, which the row is refused for."""
+def _head(lines: _Lines) -> tuple[str, str]:
+    """The delimiter and the first line that is the table's own: blank lines and that of a separator come before it.
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
-        self._path = path
-        self._file = file
+    Without that line it is the delimiter that comes most often in the head: spreadsheets write what the country uses.
+    """
+    named = None
+    for line in lines:
+        if not line.strip(_NOTHING):
+            continue
+        separator = _SEPARATOR.fullmatch(line) if named is None else None
+        if separator is None:
+            return named or max(_DELIMITERS, key=line.count), line
+        named = separator[1]
+    return named or _DELIMITERS[0], ""
+
+
+class _Lines:
+    """The lines of a file, which CR, LF or both end."""
+
+    def __init__(self, path: Path, text: TextIO) -> None:
+        self.path = path
+        self._text = text
+        self.number = 0
         self.size_bytes = 0
 
     def __iter__(self) -> _Lines:
         return self
 
     def __next__(self) -> str:
-        line = self._file.readline(MAX_LINE_BYTES + 1)
+        line = self._text.readline(MAX_LINE_BYTES + 1)
         if not line:
             raise StopIteration
         if len(line) > MAX_LINE_BYTES:
-            raise InputFileError(f"{self._path}: a line is longer than {MAX_LINE_BYTES} bytes; this is no table")
-        if self.size_bytes == 0:
-            line = line.removeprefix(_BOM)
-        self.size_bytes += len(line)
-        return line.decode(errors="surrogateescape").replace("\x00", REPLACEMENT)
-
-
-def _delimiter(beginning: bytes) -> str:
-    """That which comes most often in the head: spreadsheets write what the country uses."""
-    head = beginning.splitlines()[0].decode(errors="replace") if beginning else ""
-    return max(_DELIMITERS, key=head.count)
+            raise InputFileError(f"{self.path}: a line is longer than {MAX_LINE_BYTES} characters; this is no table")
+        self.number += 1
+        self.size_bytes += len(line.encode(errors="surrogateescape"))
+        return line.replace("\x00", REPLACEMENT)
 
 
 def _columns(path: Path, head: list[str]) -> list[str]:

@@ -258,6 +258,11 @@ class Metrics:
             ("channel", "outcome"),
             registry=self._registry,
         )
+        self._label_extras = Counter(
+            "gasp_label_extras_total",
+            "What reviewers said in annotations that is not about our labels, such as ratings; it is passed over.",
+            registry=self._registry,
+        )
 
     def _define_exports(self) -> None:
         self._exported = Counter(
@@ -350,6 +355,10 @@ class Metrics:
         for (outcome, reason), results in settled.counts.items():
             self._settled.labels(outcome, reason or NO_REASON).inc(results)
         self._fenced.inc(len(settled.fenced))
+
+    def label_extras(self, number: int) -> None:
+        """So much of what reviewers said is not about our labels."""
+        self._label_extras.inc(number)
 
     def retried(self, action: str) -> None:
         """An action met a transient fault and will be tried again. ``action`` is a fixed word of the code."""

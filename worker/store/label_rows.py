@@ -112,14 +112,18 @@ def drafts_of(
     Not those that are given anew at the same time: a tool's update takes back all that it does not say again.
     """
     earlier: dict[Judgement, Values] = {}
-    said_again = {(label.tool, label.external_id, label.labelled_at) for label in labels if label.is_placed}
+    said_again = {
+        (label.tool, label.external_id, label.labelled_at)
+        for position, label in enumerate(labels)
+        if label.is_placed and position not in refused
+    }
     for position, label in enumerate(labels):
         if label.is_placed and position not in refused:
             place = tuple(getattr(label, name) for name in _PLACE)
             draft = Draft(position, (*(getattr(label, name) for name in _KEY), *place, label.note, source))
             earlier[draft.judgement] = place
             yield draft
-        elif not label.is_placed:
+        elif not label.is_placed and position not in refused:
             for tool, external_id, place in _taken_back(connection, label, earlier):
                 if (tool, external_id, label.labelled_at) not in said_again:
                     own = (tool, external_id, label.action, None, None, label.labelled_at)

@@ -14,7 +14,7 @@ from worker.store.repository import Repository, reads, writes
 
 
 class LabelOutcome(StrEnum):
-    """What became of a label. The last two are not stored; of a repeat the first is."""
+    """What became of a label. The last three are not stored; of a repeat the first is."""
 
     STORED = "stored"
     CORRECTED = "corrected"
@@ -24,6 +24,10 @@ class LabelOutcome(StrEnum):
     REPEATED = "repeated"
     NOTHING_TO_WITHDRAW = "nothing_to_withdraw"
     UNKNOWN_SENTENCE = "unknown_sentence"
+    WITHHELD = "withheld"
+
+
+_NOT_STORED = (LabelOutcome.UNKNOWN_SENTENCE, LabelOutcome.WITHHELD)
 
 
 class Labels(Repository):
@@ -36,15 +40,26 @@ class Labels(Repository):
         return {position for position, place in enumerate(places) if place == "unknown_sentence"}
 
     @writes
-    def add(self, connection: Connection, labels: Sequence[ReviewLabel], source: LabelSource) -> list[LabelOutcome]:
-        """Store labels in their order and refresh the tasks that they touch; one outcome for each."""
-        return add_labels(connection, labels, source)
+    def add(
+        self,
+        connection: Connection,
+        labels: Sequence[ReviewLabel],
+        source: LabelSource,
+        bundle_of: Sequence[int] | None = None,
+    ) -> list[LabelOutcome]:
+        """Store labels in their order and refresh the tasks that they touch; one outcome for each.
+
+        ``bundle_of`` numbers the bundle that each is of: if one of a bundle is refused, the others are withheld.
+        """
+        return add_labels(connection, labels, source, bundle_of)
 
     @writes
-    def rehearse(self, connection: Connection, labels: Sequence[ReviewLabel]) -> list[LabelOutcome]:
+    def rehearse(
+        self, connection: Connection, labels: Sequence[ReviewLabel], bundle_of: Sequence[int] | None = None
+    ) -> list[LabelOutcome]:
         """What ``add`` would make of them; nothing is kept."""
         trial = connection.begin_nested()
-        outcomes = add_labels(connection, labels, "file")
+        outcomes = add_labels(connection, labels, "file", bundle_of)
         trial.rollback()
         return outcomes
 
@@ -55,25 +70,24 @@ class Labels(Repository):
 
 
 def add_labels(
-    connection: Connection, labels: Sequence[ReviewLabel], source: LabelSource, *, refuse_unknown: bool = True
+    connection: Connection,
+    labels: Sequence[ReviewLabel],
+    source: LabelSource,
+    bundle_of: Sequence[int] | None = None,
+    *,
+    refuse_unknown: bool = True,
 ) -> list[LabelOutcome]:
     """Store the labels in their order and refresh the tasks that they touch; one outcome for each.
 
-    With ``refuse_unknown`` false a label about an unknown sentence is stored like an early one.
+    ``bundle_of`` is as in ``Labels.add``; without it each is alone. With ``refuse_unknown`` false a label about an
+    unknown sentence is stored like an early one.
     """
     places = places_of(connection, labels)
-    refused = {
-        position
-        for position, label in enumerate(labels)
-        if refuse_unknown and label.action is LabelAction.LABEL and places[position] == "unknown_sentence"
-    }
+    outcomes = _refusals(labels, places if refuse_unknown else [], bundle_of or range(len(labels)))
+    refused = {position for position, outcome in enumerate(outcomes) if outcome in _NOT_STORED}
     before = judgements_of(connection, labels)
     drafts = list(drafts_of(connection, labels, refused, source))
     inserted = insert_drafts(connection, drafts)
-    outcomes = [
-        LabelOutcome.UNKNOWN_SENTENCE if position in refused else LabelOutcome.NOTHING_TO_WITHDRAW
-        for position in range(len(labels))
-    ]
     touched: set[Judgement] = set()
     for draft in drafts:
         is_new = inserted[draft.key] > 0
@@ -85,6 +99,24 @@ def add_labels(
             touched.add(draft.judgement)
     refresh_tasks_of(connection, touched)
     return outcomes
+
+
+def _refusals(labels: Sequence[ReviewLabel], places: Sequence[str], bundle_of: Sequence[int]) -> list[LabelOutcome]:
+    """The outcomes of those that are not stored; for the others, what holds unless a row is written."""
+    unknown = {
+        position
+        for position, (label, place) in enumerate(zip(labels, places, strict=False))
+        if label.action is LabelAction.LABEL and place == "unknown_sentence"
+    }
+    broken = {bundle_of[position] for position in unknown}
+    return [
+        LabelOutcome.UNKNOWN_SENTENCE
+        if position in unknown
+        else LabelOutcome.WITHHELD
+        if bundle_of[position] in broken
+        else LabelOutcome.NOTHING_TO_WITHDRAW
+        for position in range(len(labels))
+    ]
 
 
 def _outcome(label: ReviewLabel, place: str, is_new: bool, is_known: bool) -> LabelOutcome:  # noqa: FBT001 - facts, not switches
