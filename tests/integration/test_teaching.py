@@ -272,6 +272,7 @@ def test_the_report_says_what_was_taught(desk: Desk, gasp: Callable[..., str], t
     gasp("report", "--app", "shop", "--since", "2025-11-01", "--html", str(page))
     shown = page.read_text("utf-8")
     assert "of scores with what reviewers taught" in shown
+    assert "which flatters a little" in shown
     assert re.search(r"<td>better: AUC 0\.\d{3}, learned 0\.\d{3} ± 0\.\d{3}, novel words 0\.\d{3}</td>", shown)
     version = desk.in_force()
     subject = Subject("shop", desk.scorer_id, OCCURRED_AT - timedelta(days=1), datetime.now(UTC))

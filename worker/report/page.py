@@ -54,6 +54,11 @@ _BENEATH = " Each tick beneath is a labelled sentence."
 _UNSUPPORTED = "Not supported, so that their words cannot be compared well with those of the passages: {}."
 _NO_LABELS = "Nobody has labelled a sentence of this period yet, so how far the flags can be trusted is not known."
 
+_SEEN = (
+    "The scores have in them what some of these labels taught, which flatters a little; the recalibrations below judge "
+    "each label by what was learned without it."
+)
+
 
 def html(contents: Contents) -> str:
     """The whole page."""
@@ -108,6 +113,8 @@ def _numbers(contents: Contents) -> str:
         for name, value, more in cards
     )
     notes = _NO_LABELS if contents.quality is None else _estimates_note(contents.quality)
+    if contents.quality is not None and contents.threshold.correction is not None:
+        notes = f"{notes} {_SEEN}"
     languages = _languages(found.languages)
     return f'<dl class="numbers">{shown}</dl><p class="note">{escape(notes)}</p>{languages}'
 
