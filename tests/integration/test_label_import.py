@@ -303,6 +303,22 @@ def test_an_export_of_label_studio_goes_in_and_again_after_a_change(
     assert imported(path) == {"repeated": 1}
 
 
+def test_an_export_that_is_imported_again_restores_what_was_withdrawn_without_it(
+    database_url: str, project: Project
+) -> None:
+    first = annotation("unsupported", "supported")
+    assert imported(project.export(first)) == {"stored": 2, "passed_over": 1}
+    assert imported(project.export({**first, "was_cancelled": True})) == {"withdrawn": 1}
+    assert held(database_url) == []
+    assert imported(project.export(first)) == {"restored": 2, "passed_over": 1}
+    assert held(database_url) == BOTH
+    assert imported(project.path) == {"repeated": 2, "passed_over": 1}
+    # What the tool says is later stays later.
+    assert imported(project.export(annotation("unsupported", hour=12)))["withdrawn"] == 1
+    assert imported(project.export(first)) == {"repeated": 2, "passed_over": 1}
+    assert held(database_url) == BOTH[:1]
+
+
 def exported(path: Path, form: str) -> Path:
     done = CliRunner().invoke(app, ["review", "export", str(path), "--format", form])
     assert done.exit_code == 0, (done.output, done.exception)

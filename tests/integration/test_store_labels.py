@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from schemas.review_label import Label
+from schemas.review_label import Label, ReviewLabel
 from tests.integration.label_examples import (
     ASKED,
     NOON,
@@ -31,11 +31,12 @@ from worker.store.labels import LabelOutcome
 from worker.store.retention_periods import Period
 from worker.store.store import Store
 
-STORED, REPEATED, CORRECTED, WITHDRAWN, EARLY, SUPERSEDED = (
+STORED, REPEATED, CORRECTED, WITHDRAWN, RESTORED, EARLY, SUPERSEDED = (
     LabelOutcome.STORED,
     LabelOutcome.REPEATED,
     LabelOutcome.CORRECTED,
     LabelOutcome.WITHDRAWN,
+    LabelOutcome.RESTORED,
     LabelOutcome.EARLY,
     LabelOutcome.SUPERSEDED,
 )
@@ -198,6 +199,55 @@ def test_what_is_given_and_taken_back_in_one_batch_does_not_hold(store: Store, d
     given = label(task, 0, "supported", external_id="17:0")
     assert said(store, given, withdrawal("17", minute=1)) == [STORED, WITHDRAWN]
     assert held(database_url) == []
+
+
+def untimed(one: ReviewLabel) -> ReviewLabel:
+    """The same, without a time of its own: that of its arrival counts."""
+    return one.model_copy(update={"labelled_at": None})
+
+
+@pytest.mark.parametrize("times", ["one", "the label's", "none"])
+def test_a_label_that_is_said_again_after_its_withdrawal_holds_again(
+    store: Store, database_url: str, task: UUID, times: str
+) -> None:
+    one, back = label(task, 0, "supported", external_id="17:0"), withdrawal("17")
+    one, back = untimed(one) if times == "none" else one, back if times == "one" else untimed(back)
+    assert said(store, one) == [STORED]
+    assert said(store, back) == [WITHDRAWN]
+    assert held(database_url) == []
+    for again in (RESTORED, REPEATED):
+        assert said(store, one) == [again]
+        assert held(database_url) == [("id-0", 0, "ada", "supported")]
+
+
+def test_a_withdrawal_without_a_time_can_be_repeated_as_often_as_its_label(
+    store: Store, database_url: str, task: UUID
+) -> None:
+    one, back = (untimed(each) for each in (label(task, 0, "supported", external_id="17:0"), withdrawal("17")))
+    for outcome in (STORED, RESTORED, RESTORED):
+        assert said(store, one) == [outcome]
+        assert said(store, back) == [WITHDRAWN]
+        assert held(database_url) == []
+
+
+def test_a_label_whose_withdrawal_says_that_it_is_later_stays_withdrawn(
+    store: Store, database_url: str, task: UUID
+) -> None:
+    one = label(task, 0, "supported", external_id="17:0")
+    assert said(store, one, withdrawal("17", minute=1), one) == [STORED, WITHDRAWN, REPEATED]
+    assert held(database_url) == []
+    assert said(store, label(task, 0, "supported", external_id="17:0", minute=2)) == [CORRECTED]
+    assert held(database_url) == [("id-0", 0, "ada", "supported")]
+
+
+def test_labels_and_withdrawals_that_are_repeated_in_their_order_end_as_before(
+    store: Store, database_url: str, task: UUID
+) -> None:
+    one, other = (untimed(label(task, index, "supported", external_id=f"17:{index}")) for index in ASKED)
+    batch = (one, untimed(withdrawal("17:0")), other)
+    for _ in range(3):
+        said(store, *batch)
+        assert held(database_url) == [("id-0", 1, "ada", "supported")]
 
 
 def test_a_label_before_its_answer_is_kept_and_counts_once_the_task_is_there(store: Store, database_url: str) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Integer, Row, Select, Text, and_, func, or_, select
+from sqlalchemy import Connection, Integer, Row, Select, Text, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -24,9 +25,9 @@ Judgement = tuple[str, str]
 
 _labels = review_labels.c
 # What makes two rows the same: the columns of uq_review_labels_repeat, first among those that are written.
-_KEY = ("tool", "external_id", "action", "label", "detail", "labelled_at")
+KEY = ("tool", "external_id", "action", "label", "detail", "labelled_at")
 _PLACE = ("task_id", "app", "interaction_id", "revision", "sentence_index", "reviewer")
-_COLUMNS = (*_KEY, *_PLACE, "note", "source")
+_COLUMNS = (*KEY, *_PLACE, "note", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,17 @@ class Draft:
 
     position: int
     values: Values
+    is_restored: bool = False
+
+    def at(self, labelled_at: datetime) -> Draft:
+        """The same, said again at this time."""
+        values = (*self.values[: len(KEY) - 1], labelled_at, *self.values[len(KEY) :])
+        return Draft(self.position, values, is_restored=True)
 
     @property
     def key(self) -> Values:
         """What makes another row the same."""
-        return self.values[: len(_KEY)]
+        return self.values[: len(KEY)]
 
     @property
     def judgement(self) -> Judgement:
@@ -70,20 +77,6 @@ def _ask_places() -> Select[tuple[int, str]]:
     return select(rows.c.position, place.label("place"))
 
 
-def judgements_of(connection: Connection, labels: Sequence[ReviewLabel]) -> set[Judgement]:
-    """Those of the labels' judgements that have a row already."""
-    named = sorted({(label.tool, label.external_id) for label in labels})
-    found = connection.execute(_ask_judgements(), arrays(("tool", "external_id"), named))
-    return {(row.tool, row.external_id) for row in found}
-
-
-@cache
-def _ask_judgements() -> Select[tuple[str, str]]:
-    rows = unrolled(tool=Text(), external_id=Text())
-    same = and_(_labels.tool == rows.c.tool, _labels.external_id == rows.c.external_id)
-    return select(_labels.tool, _labels.external_id).join(rows, same).distinct()
-
-
 def _in_force(connection: Connection, withdrawal: ReviewLabel) -> list[Row[Any]]:
     """The labels that hold of what a withdrawal without a place takes back."""
     named = withdrawal.external_id
@@ -109,23 +102,23 @@ def drafts_of(
 ) -> Iterator[Draft]:
     """The rows of each label. A withdrawal without a place has one for each judgement that it takes back.
 
-    Not those that are given anew at the same time: a tool's update takes back all that it does not say again.
+    Not those that are given anew behind it at the same time: a tool's update takes back all that it does not say again.
     """
     earlier: dict[Judgement, Values] = {}
-    said_again = {
-        (label.tool, label.external_id, label.labelled_at)
+    said_last = {
+        (label.tool, label.external_id, label.labelled_at): position
         for position, label in enumerate(labels)
         if label.is_placed and position not in refused
     }
     for position, label in enumerate(labels):
         if label.is_placed and position not in refused:
             place = tuple(getattr(label, name) for name in _PLACE)
-            draft = Draft(position, (*(getattr(label, name) for name in _KEY), *place, label.note, source))
+            draft = Draft(position, (*(getattr(label, name) for name in KEY), *place, label.note, source))
             earlier[draft.judgement] = place
             yield draft
         elif not label.is_placed and position not in refused:
             for tool, external_id, place in _taken_back(connection, label, earlier):
-                if (tool, external_id, label.labelled_at) not in said_again:
+                if said_last.get((tool, external_id, label.labelled_at), -1) < position:
                     own = (tool, external_id, label.action, None, None, label.labelled_at)
                     yield Draft(position, (*own, *place, label.note, source))
 
@@ -158,4 +151,4 @@ def insert_drafts(connection: Connection, drafts: Sequence[Draft]) -> Counter[Va
 @cache
 def _insert_new() -> ReturningInsert[Any]:
     insert = insert_from_arrays(review_labels, _COLUMNS).on_conflict_do_nothing()
-    return insert.returning(*(_labels[name] for name in _KEY))
+    return insert.returning(*(_labels[name] for name in KEY))

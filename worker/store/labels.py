@@ -8,7 +8,8 @@ from enum import StrEnum
 from sqlalchemy import Connection
 
 from schemas.review_label import LabelAction, ReviewLabel
-from worker.store.label_rows import Judgement, LabelSource, drafts_of, insert_drafts, judgements_of, places_of
+from worker.store.label_history import histories_of, restoring
+from worker.store.label_rows import Draft, Judgement, LabelSource, drafts_of, insert_drafts, places_of
 from worker.store.label_tasks import refresh_tasks_of, refresh_tasks_with_early_labels
 from worker.store.repository import Repository, reads, writes
 
@@ -19,6 +20,7 @@ class LabelOutcome(StrEnum):
     STORED = "stored"
     CORRECTED = "corrected"
     WITHDRAWN = "withdrawn"
+    RESTORED = "restored"
     EARLY = "early"
     SUPERSEDED = "superseded"
     REPEATED = "repeated"
@@ -85,18 +87,22 @@ def add_labels(
     places = places_of(connection, labels)
     outcomes = _refusals(labels, places if refuse_unknown else [], bundle_of or range(len(labels)))
     refused = {position for position, outcome in enumerate(outcomes) if outcome in _NOT_STORED}
-    before = judgements_of(connection, labels)
-    drafts = list(drafts_of(connection, labels, refused, source))
+    said = list(drafts_of(connection, labels, refused, source))
+    histories, now = histories_of(connection, said)
+    known = {judgement for judgement, history in histories.items() if history.keys}
+    drafts = list(restoring(said, histories, now))
     inserted = insert_drafts(connection, drafts)
     touched: set[Judgement] = set()
     for draft in drafts:
         is_new = inserted[draft.key] > 0
         inserted[draft.key] -= is_new
-        outcome = _outcome(labels[draft.position], places[draft.position], is_new, draft.judgement in before | touched)
+        outcome = _outcome(draft, labels[draft.position], places[draft.position], is_known=draft.judgement in known)
+        outcome = outcome if is_new else LabelOutcome.REPEATED
         if is_new or outcomes[draft.position] is LabelOutcome.NOTHING_TO_WITHDRAW:
             outcomes[draft.position] = outcome
         if is_new:
             touched.add(draft.judgement)
+            known.add(draft.judgement)
     refresh_tasks_of(connection, touched)
     return outcomes
 
@@ -119,11 +125,12 @@ def _refusals(labels: Sequence[ReviewLabel], places: Sequence[str], bundle_of: S
     ]
 
 
-def _outcome(label: ReviewLabel, place: str, is_new: bool, is_known: bool) -> LabelOutcome:  # noqa: FBT001 - facts, not switches
-    if not is_new:
-        return LabelOutcome.REPEATED
+def _outcome(draft: Draft, label: ReviewLabel, place: str, *, is_known: bool) -> LabelOutcome:
+    """Of a label that a row was written of."""
     if label.action is LabelAction.WITHDRAW:
         return LabelOutcome.WITHDRAWN
+    if draft.is_restored:
+        return LabelOutcome.RESTORED
     if is_known:
         return LabelOutcome.CORRECTED
     if place == "superseded":
