@@ -24,6 +24,7 @@ from gasp_core.gasp_rag.gasp import GASP, GROUP
 from gasp_core.gasp_rag.items import read_items, require_writable, write_records
 from gasp_core.gasp_rag.sentence_scores import Feature
 from gasp_core.packaged import PACKAGED_MODEL
+from gasp_core.terminal import say
 from gasp_core.threads import cpu_threads
 from gasp_core.version import __version__
 
@@ -48,7 +49,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help="Grounding sc
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - as typer calls it
     if wanted:
-        typer.echo(f"gasp {__version__}")
+        say(f"gasp {__version__}")
         raise typer.Exit
 
 
@@ -148,7 +149,7 @@ def detect(
     write_records(rows, output)
     empty = sum(not detection.sentences for detection in detections)
     without_row = f" ({empty} empty and without a row)" if empty else ""
-    typer.echo(f"wrote {len(rows)} sentence results from {len(items)} answers{without_row} to {output}")
+    say(f"wrote {len(rows)} sentence results from {len(items)} answers{without_row} to {output}")
 
 
 @app.command("eval")
@@ -219,7 +220,7 @@ def evaluate_file(
         for line in evaluate_results(
             path, label_column=label_col, score_column=score_col, threshold=threshold, as_json=as_json
         ):
-            typer.echo(line)
+            say(line)
         return
     _refuse_options(context, RESULTS, "a file of labelled answers")
     names = tuple(name.strip() for name in detector.split(",") if name.strip())
@@ -246,7 +247,7 @@ def evaluate_file(
     )
     with cpu_threads(threads):
         for line in evaluate_answers(path, request, _tracking):
-            typer.echo(line)
+            say(line)
 
 
 @app.command()
@@ -279,8 +280,8 @@ def train(
         readout, lines = train(sets_of(sources), request, _tracking)
     readout.save(output)
     for line in lines:
-        typer.echo(line)
-    typer.echo(f"wrote {output}")
+        say(line)
+    say(f"wrote {output}")
 
 
 def _one_path(argument: Path | None, option: Path | None) -> Path:
@@ -339,5 +340,5 @@ def main() -> None:
     try:
         app()
     except GaspError as error:
-        typer.echo(f"gasp: {error}", err=True)
+        say(f"gasp: {error}", err=True)
         raise SystemExit(2) from None

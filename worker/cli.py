@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from gasp_core.errors import GaspError
+from gasp_core.terminal import say
 from migrations.errors import MigrationError
 from worker.broker.errors import BrokerError
 from worker.commands.fit_detector import fit_detector
@@ -79,7 +80,7 @@ def list_settings(
     """List all settings: variable, default, what it takes and what it is for."""
     from worker.commands import settings_page
 
-    typer.echo(settings_page.markdown() if markdown else settings_page.text(), nl=not markdown)
+    say(settings_page.markdown() if markdown else settings_page.text(), nl=not markdown)
 
 
 @app.command(rich_help_panel=SET_UP)
@@ -92,7 +93,7 @@ def check() -> None:
     wrong = 0
     for finding in check_setup({}):
         wrong += finding.problem is not None
-        typer.echo(f"{'ok  ' if finding.problem is None else 'FAIL'} {finding.part}: {finding.problem or finding.fact}")
+        say(f"{'ok  ' if finding.problem is None else 'FAIL'} {finding.part}: {finding.problem or finding.fact}")
     raise typer.Exit(1 if wrong else 0)
 
 
@@ -105,14 +106,14 @@ def migrate(
 ) -> None:
     """Bring the database to the revision that this version needs, while workers run. Several may run at once."""
     if roles_sql:
-        typer.echo(files("migrations").joinpath("roles.sql").read_text("utf-8"), nl=False)
+        say(files("migrations").joinpath("roles.sql").read_text("utf-8"), nl=False)
         return
     from migrations.revisions import head_revision
     from migrations.upgrade import upgrade
 
     settings = opened_database_settings()
-    upgrade(settings.database, on_wait=lambda why: typer.echo(why, err=True))
-    typer.echo(f"the database is at revision {head_revision()}")
+    upgrade(settings.database, on_wait=lambda why: say(why, err=True))
+    say(f"the database is at revision {head_revision()}")
 
 
 @app.command(rich_help_panel=SET_UP)
@@ -130,9 +131,9 @@ def topics(
     with BrokerAdmin(settings.kafka_bootstrap_servers, security=kafka_security(settings)) as admin:
         done = admin.create_topics(wanted_topics(settings, partitions=partitions, replication=replication))
     for name in done.created:
-        typer.echo(f"{name}: created")
+        say(f"{name}: created")
     for name in done.existing:
-        typer.echo(f"{name}: exists")
+        say(f"{name}: exists")
 
 
 @app.command(rich_help_panel=RUN)
@@ -165,7 +166,7 @@ def status(*, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     settings = opened_settings()
     with opened_store("status", settings) as store:
         found = read_status(settings, store)
-    typer.echo(status_json(found) if json else status_text(found))
+    say(status_json(found) if json else status_text(found))
 
 
 @app.command(rich_help_panel=RUN)
@@ -190,7 +191,7 @@ def replay(
         bytes_progress("replaying", input_bytes(path)) as advance,
     ):
         sent = replay_messages(islice(read_messages(path, advance), limit), sink, settings.first_topic)
-    typer.echo(f"sent {sent} messages to {settings.first_topic}")
+    say(f"sent {sent} messages to {settings.first_topic}")
 
 
 app.command(rich_help_panel=SET_UP)(inspect)
@@ -226,7 +227,7 @@ def main() -> None:
     try:
         app()
     except (BrokerError, EmbeddedError, GaspError, MigrationError, StoreError, WorkerError) as error:
-        typer.echo(f"gasp-worker: {error}", err=True)
+        say(f"gasp-worker: {error}", err=True)
         raise SystemExit(2) from None
     except Stopped:
         raise SystemExit(0) from None

@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def _refusal(missing: str) -> int:
-    import typer
+    from gasp_core.terminal import say
 
-    typer.echo(f"gasp-worker: {missing} is not installed; the worker needs: pip install 'gasp-audit[worker]'", err=True)
+    say(f"gasp-worker: {missing} is not installed; the worker needs: pip install 'gasp-audit[worker]'", err=True)
     return 2

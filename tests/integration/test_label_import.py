@@ -368,6 +368,16 @@ def test_more_rows_than_a_batch_go_in_by_batches(
     ]
 
 
+def test_agreement_prints_names_so_that_they_do_nothing_but_be_read(store: Store, task: UUID) -> None:
+    names = ("\x1b[2Jada", "bob\nshop: all reviewers: 9 of 9 sentences agreed")
+    store.labels.add([label(task, index, "supported", who) for who in names for index in ASKED], "file")
+    first, second = run("agreement").stdout.splitlines()
+    assert first.startswith("shop: all reviewers: 2 of 2 sentences agreed")
+    assert second.startswith(r"shop: \x1b[2Jada and bob\nshop: all reviewers: 9 of 9 sentences agreed: 2 of 2")
+    pairs = [json.loads(line)["pair"] for line in run("agreement", "--json").stdout.splitlines()]
+    assert pairs == [None, list(names)]
+
+
 def test_agreement_is_shown_for_all_and_for_each_pair(store: Store, task: UUID) -> None:
     assert run("agreement").stdout == "no sentence has labels of two reviewers\n"
     words = {"ada": ("supported", "unsupported"), "bob": ("not_a_claim", "partly")}

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gasp_core.terminal import visible
 from schemas.dead_letter import DeadLetter
 from schemas.reject_reason import RejectReason
 from schemas.replay import Replay, without_history
@@ -24,7 +25,6 @@ from worker.dlq.replay import Replayer, ReplayMessage, Tally, newest_letters, re
 from worker.dlq.summary import MAX_KINDS, OTHER_DETAILS, summarize
 from worker.rules.records import Record
 from worker.terminal.times import parse_time
-from worker.terminal.visible import visible
 
 MORNING = datetime(2026, 11, 30, 3, tzinfo=UTC)
 TRACE = (("trace", b"7f"),)

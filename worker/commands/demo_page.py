@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from gasp_core.terminal import visible
 from worker.store.ledger import Ledger
 from worker.store.sentences import SentenceRow, Sentences
 
@@ -47,7 +48,12 @@ def write_json(sentences: Sentences, path: Path) -> None:
 
 
 def _exchange(app: str, interaction_id: str, sentences: list[SentenceRow]) -> Table:
-    table = Table(title=f"{escape(app)} · {escape(interaction_id)}", title_justify="left", title_style="bold", box=None)
+    table = Table(
+        title=f"{escape(visible(app))} · {escape(visible(interaction_id))}",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+    )
     table.add_column("", width=4)
     table.add_column("score", justify="right", width=6)
     table.add_column("sentence", ratio=1)
@@ -58,7 +64,7 @@ def _exchange(app: str, interaction_id: str, sentences: list[SentenceRow]) -> Ta
             "FLAG" if row.flagged else "",
             "" if row.score is None else f"{row.score:.2f}",
             _sentence(row),
-            escape(_support(row)),
+            escape(visible(_support(row))),
             style=style,
         )
     return table
@@ -74,7 +80,7 @@ def _sentence(row: SentenceRow) -> Text:
 
 
 def _in_line(text: str) -> str:
-    return _BLANKS.sub(" ", text)
+    return visible(_BLANKS.sub(" ", text))
 
 
 def _support(row: SentenceRow) -> str:

@@ -11,6 +11,7 @@ from gasp_core.detectors.readout.readout import READOUT_SUFFIX
 from gasp_core.errors import InputError
 from gasp_core.extras import require_extra
 from gasp_core.gasp_rag.items import require_writable
+from gasp_core.terminal import say
 from worker.terminal.database import opened_settings, opened_store
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def fit_detector(
     sets = sets_of(sources or ())
     with waiting("reading labels"), opened_store("fit-detector", settings) as store:
         found = store.labelled_answers.texts(app)
-    typer.echo(_read(found))
+    say(_read(found))
     if not found.answers and not sets:
         raise InputError(LABELS, 0, "there is nothing to learn from; name files of labelled answers")
     if found.answers:
@@ -59,8 +60,8 @@ def fit_detector(
         readout, lines = train(sets, request, tracking)
     readout.save(output)
     for line in lines:
-        typer.echo(line)
-    typer.echo(f"wrote {output}; GASP_DETECTOR_FILE={output} judges by it")
+        say(line)
+    say(f"wrote {output}; GASP_DETECTOR_FILE={output} judges by it")
 
 
 def _read(found: LabelledTexts) -> str:

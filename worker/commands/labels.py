@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
+from gasp_core.terminal import say, visible
 from worker.errors import InputFileError
 from worker.review.formats import LabelFormat
 from worker.terminal.database import opened_store
@@ -62,7 +63,7 @@ def import_file(
             tool=tool,
             dry_run=dry_run,
         )
-    typer.echo(json_format.dumps(counts) if json else _counts(counts, dry_run=dry_run))
+    say(json_format.dumps(counts) if json else _counts(counts, dry_run=dry_run))
     raise typer.Exit(1 if counts.get(REJECTED) else 0)
 
 
@@ -78,9 +79,9 @@ def agreement(
     with opened_store("labels") as store:
         found = agreements(store.votes.last(app))
     for one in found:
-        typer.echo(json_format.dumps(asdict(one)) if json else _agreement(one))
+        say(json_format.dumps(asdict(one)) if json else _agreement(one))
     if not found and not json:
-        typer.echo("no sentence has labels of two reviewers")
+        say("no sentence has labels of two reviewers")
 
 
 def _teller(file: TextIO | None) -> Callable[[Reject], None]:
@@ -91,9 +92,9 @@ def _teller(file: TextIO | None) -> Callable[[Reject], None]:
         nonlocal told
         told += 1
         if told <= TOLD_REJECTS:
-            typer.echo(f"line {reject.number}: {reject.reason}: {reject.detail}", err=True)
+            say(f"line {reject.number}: {reject.reason}: {reject.detail}", err=True)
         elif told == TOLD_REJECTS + 1:
-            typer.echo("more rows are refused; --rejects FILE lists them all", err=True)
+            say("more rows are refused; --rejects FILE lists them all", err=True)
         if file is not None:
             file.write(json_format.dumps({"line": reject.number, "reason": reject.reason, "detail": reject.detail}))
             file.write("\n")
@@ -107,10 +108,10 @@ def _counts(counts: dict[str, int], *, dry_run: bool) -> str:
 
 
 def _agreement(one: Agreement) -> str:
-    who = "all reviewers" if one.pair is None else " and ".join(one.pair)
+    who = "all reviewers" if one.pair is None else " and ".join(map(visible, one.pair))
     alpha, words = (f"{value:.3f}" if value is not None else "unknown" for value in (one.alpha, one.alpha_of_words))
     agreed = f"{one.agreed} of {one.sentences} sentences agreed"
-    return f"{one.app}: {who}: {agreed}, alpha {alpha} ({words} over the five labels)"
+    return f"{visible(one.app)}: {who}: {agreed}, alpha {alpha} ({words} over the five labels)"
 
 
 @contextmanager

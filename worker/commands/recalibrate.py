@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gasp_core.terminal import say, visible
 from worker.terminal.database import opened_store
 
 
@@ -36,6 +37,6 @@ def recalibrate(
             wanted = (finding.app, finding.scorer_id, finding.result.flag_below, finding.correction)
             previewed = store.previews.flagging_below(*wanted) if new else None
             for line in [as_json(finding_facts(finding, previewed))] if json else finding_lines(finding, previewed):
-                typer.echo(line)
+                say(line)
     if not found and not json:
-        typer.echo(f"no labels{f' of {app}' if app else ''} for a scorer that judged anything in the last seven days")
+        say(f"no labels{f' of {visible(app)}' if app else ''} for a scorer that judged anything in the last seven days")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gasp_core.terminal import say, visible
 from worker.terminal.apps import require_known_app
 from worker.terminal.database import opened_store
 from worker.terminal.times import time_option
-from worker.terminal.visible import visible
 
 if TYPE_CHECKING:
     from worker.store.rejudging import Rejudged, Rejudging
@@ -49,7 +49,7 @@ def rejudge(
             for name in store.interactions.apps() if app is None else [app]:
                 steps = list(rejudge_all(store.rejudging, name, scorer_id, since, dry_run=dry_run))
                 facts = _facts(name, scorer_id, steps)
-                typer.echo(_as_json(facts) if json else _line(facts, dry_run=dry_run))
+                say(_as_json(facts) if json else _line(facts, dry_run=dry_run))
 
 
 def rejudge_all(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gasp_core.terminal import say
 from worker.terminal.database import opened_store
 from worker.terminal.times import time_option
 
@@ -48,9 +49,7 @@ def rescore(
     with opened_store("rescore") as store:
         chosen = choose_scorer(store.scorers.known(), scorer)
         if history is None:
-            typer.echo(
-                f"took back {cancel_all(store.rescore_jobs, chosen.id)} interactions that waited for {chosen.label}"
-            )
+            say(f"took back {cancel_all(store.rescore_jobs, chosen.id)} interactions that waited for {chosen.label}")
             return
         portions = list(queue_all(store.rescore_jobs, chosen.id, history, dry_run=dry_run))
     queued, judged, before = (
@@ -58,8 +57,8 @@ def rescore(
         sum(portion.judged for portion in portions),
         sum(portion.queued_before for portion in portions),
     )
-    typer.echo(f"{'would queue' if dry_run else 'queued'} {queued} interactions for {chosen.label}")
-    typer.echo(f"{judged} have its verdict already, {before} were queued before")
+    say(f"{'would queue' if dry_run else 'queued'} {queued} interactions for {chosen.label}")
+    say(f"{judged} have its verdict already, {before} were queued before")
 
 
 def queue_all(jobs: RescoreJobs, scorer_id: int, history: History, *, dry_run: bool) -> Iterator[Portion]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gasp_core.terminal import say, visible
 from worker.terminal.database import opened_store
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def show(context: typer.Context) -> None:
 
     with opened_store("retention") as store:
         for period in store.retention_periods.all():
-            typer.echo(_line(period))
-        typer.echo(f"overdue: {describe(store.retention.overdue())}")
+            say(_line(period))
+        say(f"overdue: {describe(store.retention.overdue())}")
 
 
 @retention.command("set")
@@ -56,7 +57,7 @@ def reset(*, app: Annotated[str, typer.Option(help="The app.")]) -> None:
     """Let an app follow the period of the other apps again."""
     with opened_store("retention") as store:
         had_own = store.retention_periods.clear(app)
-    typer.echo(f"{app}: {'as every other app' if had_own else 'has no period of its own'}")
+    say(f"{visible(app)}: {'as every other app' if had_own else 'has no period of its own'}")
 
 
 @retention.command()
@@ -68,9 +69,9 @@ def run(
 
     with opened_store("retention") as store:
         if dry_run:
-            typer.echo(f"would remove {describe(store.retention.overdue())}")
+            say(f"would remove {describe(store.retention.overdue())}")
         else:
-            typer.echo(f"removed {describe_removal(Remover.of(store).remove(threading.Event()))}")
+            say(f"removed {describe_removal(Remover.of(store).remove(threading.Event()))}")
 
 
 def _set(app: str | None, keep_days: int | None) -> None:
@@ -79,9 +80,9 @@ def _set(app: str | None, keep_days: int | None) -> None:
     period = Period(app, keep_days)
     with opened_store("retention") as store:
         store.retention_periods.set(period)
-    typer.echo(_line(period))
+    say(_line(period))
 
 
 def _line(period: Period) -> str:
     kept = "for ever" if period.keep_days is None else f"{period.keep_days} days"
-    return f"{period.app or 'every other app'}: {kept}"
+    return f"{visible(period.app or 'every other app')}: {kept}"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gasp_core.terminal import say, visible
 from worker.rules.policy import Objective, ReviewPolicy
 from worker.terminal.database import opened_store
-from worker.terminal.visible import visible
 
 if TYPE_CHECKING:
     from worker.store.policies import ReviewPolicies
@@ -84,10 +84,10 @@ def policy(
         elif changes:
             store.policies.set(_changed(store.policies.in_force(app), app, changes))
         shown = [store.policies.in_force(app)] if app is not None else _all(store.policies)
-    typer.echo(_as_json(shown) if json else "\n".join(_lines(shown)))
+    say(_as_json(shown) if json else "\n".join(_lines(shown)))
     for one in shown:
         if one.breaks is not None:
-            typer.echo(f"{visible(one.app or 'every other app')}: {one.breaks}", err=True)
+            say(f"{visible(one.app or 'every other app')}: {one.breaks}", err=True)
 
 
 def _changed(policy: ReviewPolicy, app: str | None, changes: dict[str, Any]) -> ReviewPolicy:
@@ -109,7 +109,7 @@ def _lines(shown: Sequence[ReviewPolicy]) -> Iterator[str]:
     )
     for one in shown:
         yield (
-            f"{one.app or 'every other app':<24} {one.daily_sentences:>15} {one.sampled_share:>13g} "
+            f"{visible(one.app or 'every other app'):<24} {one.daily_sentences:>15} {one.sampled_share:>13g} "
             f"{one.objective:>9} {one.target:>8g} {one.attribution_share:>17g} {one.reviewers:>9} "
             f"{one.flag_share:>10g}"
         )

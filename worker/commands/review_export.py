@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from gasp_core.terminal import say
 from worker.review.formats import ExportFormat
 from worker.terminal.database import opened_store
 from worker.terminal.files import require_folder_of
@@ -48,11 +49,11 @@ def export(
         count_progress("exporting", store.review_tasks.count(wanted)) as advance,
     ):
         written = export_tasks(store.review_tasks.all(wanted), file_format, file, advance)
-    typer.echo(f"wrote {written} tasks to {file}")
+    say(f"wrote {written} tasks to {file}")
 
 
 def label_studio_config() -> None:
     """Print the labelling configuration for Label Studio: Settings, Labeling Interface, Code."""
     from worker.review.label_studio import CONFIG
 
-    typer.echo(CONFIG, nl=False)
+    say(CONFIG, nl=False)

@@ -7,6 +7,7 @@ from itertools import groupby
 
 import orjson
 
+from gasp_core.terminal import visible
 from worker.commands.status import PartitionLag, Status
 
 
@@ -30,7 +31,7 @@ def _partition_lines(status: Status) -> Iterator[str]:
 
 def _topic_lines(topic: str, partitions: Sequence[PartitionLag], *, is_sure: bool) -> Iterator[str]:
     if is_sure:
-        yield f"{topic}: {sum(one.lag or 0 for one in partitions)} messages wait"
+        yield f"{visible(topic)}: {sum(one.lag or 0 for one in partitions)} messages wait"
     yield f"{'partition':>9} {'next':>10} {'end':>10} {'lag':>10}"
     for partition in partitions:
         beyond = (partition.next_offset or 0) > (partition.end_offset or 0) and partition.end_offset is not None

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 
+from gasp_core.terminal import visible
 from worker.jobs.recalibration import AppRecalibration
 from worker.rules.refit.correction import Correction
 from worker.rules.verdict import ALL_APPS
 from worker.store.preview import Preview
 from worker.store.threshold_versions import Activation, Version
-from worker.terminal.visible import visible
 
 MAX_TEXT_CHARS = 120
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gasp_core.terminal import say
 from worker.errors import WorkerError
 from worker.terminal.apps import require_known_app
 from worker.terminal.database import opened_store
@@ -36,7 +37,7 @@ def list_versions(*, json: Json = False) -> None:
 
     with opened_store("thresholds") as store:
         for version in store.thresholds.versions():
-            typer.echo(as_json(version_facts(version)) if json else version_line(version))
+            say(as_json(version_facts(version)) if json else version_line(version))
 
 
 @thresholds.command()
@@ -46,7 +47,7 @@ def history(*, json: Json = False) -> None:
 
     with opened_store("thresholds") as store:
         for entered in store.thresholds.activations():
-            typer.echo(as_json(activation_facts(entered)) if json else activation_line(entered))
+            say(as_json(activation_facts(entered)) if json else activation_line(entered))
 
 
 @thresholds.command()
@@ -81,7 +82,7 @@ def preview(
         if app is not None and not found.sentences:
             require_known_app(store.interactions, app)
     for line in [as_json(preview_facts(found))] if json else preview_lines(found, app):
-        typer.echo(line)
+        say(line)
 
 
 @thresholds.command()
@@ -145,7 +146,7 @@ def set_version(
 def _say(version: Version, what: str, *, json: bool) -> None:
     from worker.commands.threshold_page import as_json, version_facts
 
-    typer.echo(as_json(version_facts(version)) if json else f"{version.name} (id {version.id}) {what}")
+    say(as_json(version_facts(version)) if json else f"{version.name} (id {version.id}) {what}")
 
 
 def _version(stored: Thresholds, number: int) -> Version:

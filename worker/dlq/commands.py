@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gasp_core.terminal import say
 from schemas.reject_reason import RejectReason
 from worker.dlq.letter_filter import LetterFilter
 from worker.errors import InputFileError
@@ -80,10 +81,10 @@ def list_letters(
     lines = _summary(found, as_json=json) if summary else _rows(found, as_json=json)
     empty = True
     for line in lines:
-        typer.echo(line)
+        say(line)
         empty = False
     if empty and not json:
-        typer.echo(f"no such dead letters in {settings.dead_letter_topic}")
+        say(f"no such dead letters in {settings.dead_letter_topic}")
 
 
 @dlq.command()
@@ -107,11 +108,11 @@ def show(
         raise typer.BadParameter(f"there is none in {settings.dead_letter_topic}", param_hint="PLACE")
     letter = read_letter(record)
     if isinstance(letter, Stranger):
-        typer.echo(letter_line(letter))
+        say(letter_line(letter))
         return
     value = _originals(settings, None).value(letter)
     for line in letter_page(letter, value, max_chars):
-        typer.echo(line)
+        say(line)
     if save is not None:
         _save(save, value)
 
@@ -163,7 +164,7 @@ def _tell(tally: Tally, settings: Settings, *, dry_run: bool) -> None:
     from worker.dlq.page import tally_lines
 
     for line in tally_lines(tally, settings.first_topic, dry_run=dry_run):
-        typer.echo(line)
+        say(line)
 
 
 def _replay(
@@ -205,7 +206,7 @@ def _send(settings: Settings, letters: Iterator[Letter], replayer: Replayer, tal
 def _rehearse(letter: Letter, homes: Homes, tally: Tally) -> None:
     from worker.dlq.page import letter_line
 
-    typer.echo(letter_line(letter))
+    say(letter_line(letter))
     tally.count(homes.of(letter), homes)
 
 
@@ -261,10 +262,10 @@ def _open(settings: Settings, topic: str) -> TopicScan:
 
 def _save(path: Path, value: bytes | Obstacle | None) -> None:
     if not isinstance(value, bytes):
-        typer.echo(f"nothing is saved to {path}", err=True)
+        say(f"nothing is saved to {path}", err=True)
         raise typer.Exit(1)
     try:
         path.write_bytes(value)
     except OSError as error:
         raise InputFileError(f"{path}: {error.strerror}") from error
-    typer.echo(f"saved {len(value)} bytes to {path}")
+    say(f"saved {len(value)} bytes to {path}")

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from gasp_core.terminal import visible
 from worker.broker.sink import Place
 from worker.dlq.letters import Letter, Stranger
 from worker.dlq.originals import Obstacle
 from worker.dlq.replay import Tally
 from worker.dlq.summary import Count, LetterKind
-from worker.terminal.visible import visible
 
 LETTER_HEAD = f"{'place':>9}  {'rejected':<20}  {'reason':<20}  {'bytes':>9}  {'value':<9}  replays  original: detail"
 SUMMARY_HEAD = f"{'letters':>9}  {'first':<20}  {'last':<20}  {'example':>9}  reason: detail"
@@ -62,7 +62,7 @@ def tally_lines(tally: Tally, topic: str, *, dry_run: bool) -> Iterator[str]:
     usual = tally.sent - tally.elsewhere.total()
     for name, count in ((topic, usual), *sorted(tally.elsewhere.items())):
         if count or name == topic:
-            yield f"{'would send' if dry_run else 'sent'} {count} to {name}"
+            yield f"{'would send' if dry_run else 'sent'} {count} to {visible(name)}"
     if tally.unconfirmed:
         yield f"sent and not confirmed {tally.unconfirmed}: they may have arrived"
     for obstacle, count in sorted(tally.left.items()):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gasp_core.terminal import say
 from worker.terminal.files import MESSAGES, require_folder_of, require_input
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def inspect(
             if out is not None:
                 out.write(inspected_json(found))
             if not summary:
-                typer.echo(inspected_text(found))
-    typer.echo(summary_text(counts, inspection.messages))
+                say(inspected_text(found))
+    say(summary_text(counts, inspection.messages))
 
 
 def _of_file(path: Path | None, stack: ExitStack) -> tuple[ReadingSettings, Iterator[Message]]:

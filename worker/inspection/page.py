@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import orjson
 
+from gasp_core.terminal import visible
 from worker.inspection.inspection import Inspected, ReadExchange, ReadNothing, Summary
-from worker.terminal.visible import visible
 
 MAX_CHARS = 100
 MAX_SOURCES = 3

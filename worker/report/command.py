@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from gasp_core.terminal import say
 from worker.errors import InputFileError
 from worker.terminal.database import opened_store
 from worker.terminal.files import require_folder_of
@@ -51,4 +52,4 @@ def report(
         file.write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputFileError(f"{file}: {error.strerror}") from None
-    typer.echo(f"wrote {file}")
+    say(f"wrote {file}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from gasp_core.terminal import visible
 from worker.errors import WorkerError
 from worker.report.quality import Quality, quality
 from worker.rules.verdict import Threshold, threshold_for
@@ -12,7 +13,6 @@ from worker.store.report_contents import Found, Subject
 from worker.store.scorers import choose_scorer
 from worker.store.store import Store
 from worker.terminal.apps import require_known_app
-from worker.terminal.visible import visible
 
 
 @dataclass(frozen=True, slots=True)

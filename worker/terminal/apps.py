@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gasp_core.terminal import visible
 from worker.errors import WorkerError
-from worker.terminal.visible import visible
 
 if TYPE_CHECKING:
     from worker.store.interactions import Interactions
