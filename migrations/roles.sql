@@ -96,8 +96,10 @@ GRANT SELECT ON v_rates_5m, v_rates_1d, v_chunk_usage, v_review_queue, v_thresho
     TO gasp_reviewer, gasp_dashboard;
 GRANT SELECT ON v_traces, v_traces_1d TO gasp_reviewer, gasp_dashboard;
 
--- A reviewer may label by plain SQL. The view's trigger writes with the rights of the owner.
+-- A reviewer may label by plain SQL. The view's trigger writes with the rights of the owner, and lets a login speak for
+-- the reviewers that reviewer_logins maps to it, which only the owner changes; without any, for that of its own name.
 GRANT INSERT ON review_label_entry TO gasp_reviewer;
+GRANT SELECT ON reviewer_logins TO gasp_reviewer;
 
 -- A query that runs for long costs the worker its server, and a transaction left open keeps weeks from being dropped.
 -- Such settings are not inherited from a role: each login has its own, hence the run after a login was added. A

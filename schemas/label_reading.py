@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
@@ -32,6 +32,9 @@ _RULES = {
     "action": "must be label or withdraw",
     "task_id": "must be a UUID",
 }
+
+# The clocks of two machines are never quite the same.
+MAX_CLOCK_SKEW = timedelta(minutes=5)
 
 # Days since 1900: 1954 to 2119. As an epoch it lies within a day of 1970.
 _EXCEL_DAYS = re.compile(r"[2-7][0-9]{4}(?:\.[0-9]+)?")
@@ -141,6 +144,9 @@ def _time(value: JsonValue, received_at: datetime) -> datetime | None:
     moment = parse_timestamp(value, received_at=received_at)
     if moment is None:
         raise UnusablePayload(RejectReason.WRONG_SHAPE, "labelled_at: no time from 2015 to tomorrow")
+    # It would hold over every correction until then.
+    if moment > received_at + MAX_CLOCK_SKEW:
+        raise UnusablePayload(RejectReason.WRONG_SHAPE, "labelled_at: in the future; a time without a zone is UTC")
     return moment
 
 

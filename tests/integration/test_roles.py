@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -153,6 +155,7 @@ READERS_MAY_NOT = (
     "SELECT ensure_weeks(now(), now())",
     "INSERT INTO review_labels (tool) VALUES ('')",
     "DELETE FROM review_labels",
+    "UPDATE reviewer_logins SET reviewer = 'ada'",
     f"SELECT * FROM {ENTRY}",
     f"UPDATE {ENTRY} SET label = 'supported'",
     f"DELETE FROM {ENTRY}",
@@ -480,6 +483,100 @@ def test_a_reviewer_labels_by_plain_sql_under_the_name_of_the_login(owner: str) 
     assert rows(reviewer, "SELECT reviewer, label, tool FROM v_review_labels") == [
         {"reviewer": LOGINS["gasp_reviewer"], "label": "partly", "tool": "sql"}
     ]
+
+
+LABEL = f"INSERT INTO {ENTRY} (task_id, sentence_index, label, reviewer, external_id, labelled_at, action) "
+LABEL += "VALUES (%(task)s, 0, %(label)s, %(reviewer)s, %(id)s, %(at)s, coalesce(%(action)s, 'label'))"
+ME = LOGINS["gasp_reviewer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A task that somebody else has labelled, and two logins of gasp_reviewer."""
+
+    owner: str
+    task: UUID
+
+    def label(self, login: str = ME, **given: object) -> None:
+        usual: dict[str, object] = dict.fromkeys(("reviewer", "id", "at", "action"))
+        values = usual | {"task": self.task, "label": "partly"} | given
+        rows(as_login(self.owner, login), LABEL, **values)
+
+    def held(self) -> list[tuple[str, str, str]]:
+        labels = "SELECT reviewer, label, tool FROM v_review_labels ORDER BY 1, 2"
+        return [tuple(row.values()) for row in rows(self.owner, labels)]
+
+
+OTHERS = [("bob_login", "supported", "sql"), ("cyd", "supported", "sql")]
+
+
+@pytest.fixture
+def desk(owner: str) -> Iterator[Desk]:
+    with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
+        consume(store)
+    (task,) = rows(owner, "SELECT task_id FROM review_tasks")
+    rows(owner, "CREATE ROLE bob_login LOGIN IN ROLE gasp_reviewer")
+    made = Desk(owner, task["task_id"])
+    made.label("bob_login", label="supported")
+    rows(owner, LABEL, task=made.task, label="supported", reviewer="cyd", id="desk-7", at=None, action=None)
+    assert sorted(made.held()) == sorted(OTHERS)
+    yield made
+    rows(owner, "DROP OWNED BY bob_login; DROP ROLE bob_login")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"reviewer": "bob_login"},
+        {"reviewer": "somebody"},
+        {"id": "desk-7"},
+        {"id": "bob_login:{task}:0"},
+        {"id": "bob_login:{task}:1"},
+        {"id": "md5:d41d8cd98f00b204e9800998ecf8427e"},
+        {"id": "desk-7", "action": "withdraw", "label": None},
+        {"id": "desk-7", "reviewer": "cyd"},
+    ],
+    ids=str,
+)
+def test_a_login_speaks_for_itself_and_leaves_the_labels_of_others_alone(desk: Desk, given: dict[str, Any]) -> None:
+    if "id" in given:
+        given = {**given, "id": given["id"].format(task=desk.task)}
+    with pytest.raises(InsufficientPrivilege):
+        desk.label(**given)
+    assert sorted(desk.held()) == sorted(OTHERS)
+
+
+def test_a_login_dates_its_labels_between_the_task_and_now(desk: Desk) -> None:
+    (task,) = rows(desk.owner, "SELECT created_at FROM review_tasks")
+    for at, told in ((task["created_at"] - timedelta(seconds=1), "before"), (_in_an_hour(), "future")):
+        with pytest.raises(psycopg.errors.InvalidParameterValue, match=told):
+            desk.label(at=at)
+    desk.label(at=task["created_at"], id="mine")
+    desk.label(id=f"{ME}:mine", label="unsupported")
+    assert sorted(desk.held()) == sorted([*OTHERS, (ME, "partly", "sql"), (ME, "unsupported", "sql")])
+    entered = "SELECT DISTINCT reviewer, entered_by FROM review_labels ORDER BY 1"
+    assert [tuple(row.values()) for row in rows(desk.owner, entered)] == [
+        ("bob_login", "bob_login"),
+        ("cyd", "postgres"),
+        (ME, ME),
+    ]
+
+
+def test_the_owner_says_which_reviewers_a_login_speaks_for(desk: Desk) -> None:
+    rows(desk.owner, f"INSERT INTO reviewer_logins VALUES ('{ME}', 'ada')")
+    desk.label()
+    with pytest.raises(InsufficientPrivilege):
+        desk.label(reviewer=ME)
+    rows(desk.owner, f"INSERT INTO reviewer_logins VALUES ('{ME}', 'eve')")
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="one of those"):
+        desk.label()
+    desk.label(reviewer="eve")
+    assert sorted(desk.held()) == sorted([*OTHERS, ("ada", "partly", "sql"), ("eve", "partly", "sql")])
+    refused(desk.owner, "gasp_reviewer", f"INSERT INTO reviewer_logins VALUES ('{ME}', 'dan')")
+
+
+def _in_an_hour() -> datetime:
+    return datetime.now(UTC) + timedelta(hours=1)
 
 
 def test_a_dashboard_cannot_label(roles: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -490,10 +491,12 @@ def test_a_label_can_be_entered_by_plain_sql_and_settles_its_task(store: Store, 
     enter(database_url, task_id=task, sentence_index=0, label="Unsupported: Baseless", note="nowhere")
     enter(database_url, app="shop", interaction_id="id-0", sentence_index=1, label="not a claim", reviewer="ada")
     assert task_state(database_url, task) == ("labelled", 1)
-    stored = rows(database_url, "SELECT reviewer, label, detail, note, source FROM review_labels ORDER BY id")
+    stored = rows(
+        database_url, "SELECT reviewer, label, detail, note, source, entered_by FROM review_labels ORDER BY id"
+    )
     assert [tuple(row.values()) for row in stored] == [
-        ("postgres", "unsupported", "baseless", "nowhere", "sql"),
-        ("ada", "not_a_claim", None, None, "sql"),
+        ("postgres", "unsupported", "baseless", "nowhere", "sql", "postgres"),
+        ("ada", "not_a_claim", None, None, "sql", "postgres"),
     ]
 
 
@@ -518,6 +521,7 @@ def test_by_plain_sql_the_last_entry_of_a_reviewer_holds_and_can_be_taken_back(s
         ({"sentence_index": None}, "sentence_index must be"),
         ({"task_id": None}, "either task_id, or app"),
         ({"labelled_at": "2035-01-01Z"}, "between 2015 and tomorrow"),
+        ({"labelled_at": datetime.now(UTC) + timedelta(hours=1)}, "in the future"),
         ({"action": "delete"}, "action must be label or withdraw"),
         ({"action": "withdraw"}, "what is withdrawn has no label"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -111,6 +111,12 @@ def test_everything_else_is_strict(wrong: dict[str, Any], reason: RejectReason) 
     found, detail = fault_of({**NATIVE, **wrong})
     assert found is reason
     assert detail
+
+
+def test_a_label_of_the_future_is_refused_and_one_of_a_clock_that_is_ahead_is_not() -> None:
+    assert label_of({**NATIVE, "labelled_at": (NOW + timedelta(minutes=4)).isoformat()})
+    reason, detail = fault_of({**NATIVE, "labelled_at": (NOW + timedelta(minutes=6)).isoformat()})
+    assert (reason, "future" in detail) == (RejectReason.WRONG_SHAPE, True)
 
 
 def test_no_fault_quotes_what_stood_there() -> None:

@@ -143,6 +143,8 @@ review_labels = Table(
     Column("labelled_at", TIME),
     Column("received_at", TIME, nullable=False, server_default=func.now()),
     Column("source", Text, nullable=False),
+    # Of what came by plain SQL: the login.
+    Column("entered_by", Text),
     UniqueConstraint(
         "tool",
         "external_id",
@@ -153,6 +155,12 @@ review_labels = Table(
         name="uq_review_labels_repeat",
         postgresql_nulls_not_distinct=True,
     ),
+)
+reviewer_logins = Table(
+    "reviewer_logins",
+    METADATA,
+    Column("login", Text, primary_key=True),
+    Column("reviewer", Text, primary_key=True),
 )
 Index(None, review_labels.c.task_id, postgresql_where=review_labels.c.task_id.is_not(None))
 Index(None, review_labels.c.app, review_labels.c.interaction_id)
