@@ -105,19 +105,13 @@ bench-calibration: $(READY)
 bench-detectors: $(READY)
 	@$(BIN)/python -m tests.benchmarks.detectors $(if $(FOLDER),--folder $(FOLDER)) $(DETECTORS)
 
-<<<<<<< HEAD
 # What reviewers' labels gain over what ships, by their number; reads each answer once, for half an hour on a CPU.
 bench-refit: $(READY)
 	@$(BIN)/python -m tests.benchmarks.refit $(if $(FOLDER),--folder $(FOLDER)) $(REFIT)
 
-# What the fused detector adds to the two passes that it needs; takes a minute or two.
-bench-fused: $(READY)
-	@$(BIN)/python -m tests.benchmarks.fused_cost
-=======
 # What the readout and the fused detector add to the two passes that they need; takes some minutes.
 bench-detector-cost: $(READY)
 	@$(BIN)/python -m tests.benchmarks.detector_cost
->>>>>>> d2db268 (What the readout costs beside the two passes, in time of the processor and memory; where its threshold lies, out of fold)
 
 # The paper's own features of sentences give the paper's own figures.
 bench-peer-features: $(READY)
