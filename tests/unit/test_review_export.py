@@ -82,10 +82,24 @@ def test_the_spreadsheet_has_a_row_for_each_asked_sentence_and_no_formula(tmp_pa
     assert path.read_bytes().startswith(b"\xef\xbb\xbf")
     with path.open(encoding="utf-8-sig", newline="") as file:
         first, second = csv.DictReader(file)
-    task_id = str(review_task().task_id)
-    assert list(first) == list(CSV_COLUMNS)
-    assert list(first.values()) == [task_id, "0", "'=SUM(A1) is it. ", "", "-0.5", "true", "", "", ""]
-    assert list(second.values()) == [task_id, "1", "Für 🚂 nicht. ", "'@" + "ä" * 19, "1.5", "false", "", "", ""]
+    task = review_task()
+    assert list(first) == [*CSV_COLUMNS, "passage_1", "passage_2"]
+    read = [f"'{task.answer}", "Which?", *2 * ["'@" + "ä" * 19]]
+    assert list(first.values()) == [str(task.task_id), "0", "", "", "", "'=SUM(A1) is it. ", *read]
+    assert list(second.values()) == [str(task.task_id), "1", "", "", "", "Für 🚂 nicht. ", *read]
+
+
+def test_the_spreadsheet_shows_all_passages_of_each_task_and_nothing_that_would_sway_its_reader(tmp_path: Path) -> None:
+    sizes = (1, 3, 0)
+    path = exported(tmp_path, ExportFormat.CSV, [review_task(passages=size) for size in sizes])
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head[len(CSV_COLUMNS) :] == ["passage_1", "passage_2", "passage_3"]
+    assert {len(row) for row in rows} == {len(head)}
+    assert [sum(map(bool, row[len(CSV_COLUMNS) :])) for row in rows] == [1, 1, 3, 3, 0, 0]
+    assert not {"score", "flagged", "supporting_passage"} & set(head)
+    told = {cell for row in rows for cell in row}
+    assert not {"-0.5", "1.5", "true", "false"} & told
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@A1", "\t=1", "  =1", "\r=1", "\n=1", "＝1"])

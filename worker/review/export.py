@@ -7,26 +7,19 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import orjson
 
-from schemas.review_task import ReviewTask, TaskSentence
+from schemas.review_task import ReviewTask
 from worker.errors import InputFileError
 from worker.review.formats import ExportFormat
 from worker.review.label_studio import label_studio_task
 from worker.review.task_message import render
 
-CSV_COLUMNS = (
-    "task_id",
-    "sentence_index",
-    "text",
-    "supporting_passage",
-    "score",
-    "flagged",
-    "label",
-    "reviewer",
-    "note",
-)
+# What is to be filled in stands first, beside what it is about; behind these is a column for each passage. Score and
+# flag are left out: whoever sees them agrees with them.
+CSV_COLUMNS = ("task_id", "sentence_index", "label", "reviewer", "note", "text", "answer", "question")
 # Excel takes a file in UTF-8 for one of the machine's own encoding without it.
 BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 MAX_CELL_CHARS = 32_000
@@ -101,21 +94,29 @@ def _jsonl(tasks: Iterable[ReviewTask]) -> Iterator[bytes]:
 
 
 def _csv(tasks: Iterable[ReviewTask]) -> Iterator[bytes]:
-    """A row for each asked sentence, with cells for the answers. The texts are guarded."""
-    yield (BOM + _line(CSV_COLUMNS)).encode()
-    for task in tasks:
-        texts = {passage.position: passage.text for passage in task.passages}
-        for sentence in task.sentences:
-            if sentence.asked:
-                yield _line(_row(task, sentence, texts)).encode()
+    """A row for each asked sentence, with cells for the answers. The texts are guarded.
+
+    How many passages there are is known only behind the last task, so the rows wait in a file without a name.
+    """
+    with TemporaryFile() as waiting:
+        most = 0
+        for task in tasks:
+            most = max(most, len(task.passages))
+            waiting.writelines(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in _rows(task))
+        head = (*CSV_COLUMNS, *(f"passage_{number}" for number in range(1, most + 1)))
+        yield (BOM + _line(head)).encode()
+        waiting.seek(0)
+        for line in waiting:
+            cells = orjson.loads(line)
+            yield _line([*cells, *[""] * (len(head) - len(cells))]).encode()
 
 
-def _row(task: ReviewTask, sentence: TaskSentence, texts: dict[int, str]) -> tuple[object, ...]:
-    """In the order of CSV_COLUMNS. A number of ours is no formula, and keeps its sign."""
-    position = sentence.supporting_passage_position
-    support = "" if position is None else texts.get(position, "")
-    own = (str(task.task_id), sentence.index, guarded(sentence.text), guarded(support))
-    return (*own, sentence.score, str(sentence.flagged).lower(), "", "", "")
+def _rows(task: ReviewTask) -> Iterator[tuple[object, ...]]:
+    """In the order of CSV_COLUMNS, and the passages in that of the retriever."""
+    shared = tuple(guarded(text) for text in (task.answer, task.question, *(one.text for one in task.passages)))
+    for sentence in task.sentences:
+        if sentence.asked:
+            yield (str(task.task_id), sentence.index, "", "", "", guarded(sentence.text), *shared)
 
 
 def _line(cells: Iterable[object]) -> str:
