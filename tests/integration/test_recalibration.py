@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import NullPool, create_engine
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
@@ -29,6 +30,7 @@ from worker.jobs.recalibration import COMMAND, SCHEDULE, AppRecalibration, Recal
 from worker.rules.verdict import Threshold, judge
 from worker.store.calibration_runs import OVERTAKEN, CalibrationRun
 from worker.store.errors import StoreUnavailable
+from worker.store.evidence import unanswered_sentences
 from worker.store.rescore_jobs import History
 from worker.store.revisions import Judged
 from worker.store.store import Store
@@ -318,3 +320,65 @@ def test_an_app_that_cannot_be_recalibrated_keeps_no_other_from_it(store: Store,
     assert failed == [
         {"event": "app_failed", "log_level": "error", "job": "recalibrate", "app": "bad", "error": "StoreRejected"}
     ]
+
+
+def test_what_was_asked_without_a_result_is_known_beside_the_labels_and_both_by_the_time_of_their_task(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, _ = fill(store, database_url, answers=40)
+    rows(database_url, "UPDATE review_tasks SET created_at = now() - id * interval '1 day'")
+    rows(database_url, "UPDATE review_tasks SET state = 'withdrawn' WHERE mod(id, 4) = 1")
+    rows(
+        database_url,
+        "DELETE FROM review_labels l USING review_tasks t WHERE t.task_id = l.task_id AND mod(t.id, 4) = 1",
+    )
+    rows(
+        database_url,
+        "UPDATE review_labels l SET label = 'cant_tell' FROM review_tasks t"
+        " WHERE t.task_id = l.task_id AND mod(t.id, 4) = 2 AND l.sentence_index = 0",
+    )
+    rows(database_url, "UPDATE review_tasks SET created_at = now() - interval '400 days' WHERE mod(id, 40) = 5")
+    asked = rows(
+        database_url,
+        "SELECT t.id, s.sentence_index, s.score, t.created_at FROM review_tasks t"
+        " JOIN review_sentences s ON s.task_pk = t.id WHERE t.created_at > now() - interval '1 year'",
+    )
+    silent = [row for row in asked if row["id"] % 4 == 1 or (row["id"] % 4 == 2 and row["sentence_index"] == 0)]
+    found = store.evidence.unanswered_sentences(scorer_id)
+    assert sorted((app, one.score, one.asked_at) for app, one in found) == sorted(
+        ("shop", row["score"], row["created_at"].timestamp()) for row in silent
+    )
+    assert {one.probability for _, one in found} == {0.5}
+    times = {label.asked_at for _, label in store.evidence.labelled_sentences(scorer_id)}
+    assert times == {row["created_at"].timestamp() for row in asked if row["id"] % 4 != 1}
+    (result, *_) = (finding.result for finding in run(store, app="shop", dry_run=True))
+    assert result.numbers["n_asked"] == len(asked)
+    assert result.numbers["response_rate"] == pytest.approx(1 - len(silent) / len(asked))
+
+
+def test_unanswered_sentences_of_another_scorers_tasks_count_with_this_scorers_own_scores(
+    store: Store, database_url: str
+) -> None:
+    first, _ = fill(store, database_url, answers=3)
+    rows(database_url, "DELETE FROM review_labels")
+    other, threshold = prepared(store, OTHER_IDENTITY, partitions=0)
+    assert store.rescore_jobs.queue(other, History(OCCURRED_AT), None, limit=10).queued == 3
+    judged = []
+    for job in store.rescore_jobs.claim("w", other, limit=10, lease_s=60, max_attempts=3):
+        found = grounding([None, 0.2, 0.3, 0.4])
+        judged.append((job, Judged(found, judge(scores_of(found), threshold))))
+    assert store.rescore_jobs.finish(other, judged) == 3
+    theirs = [one.score for _, one in store.evidence.unanswered_sentences(other)]
+    assert sorted(theirs) == sorted([0.2, 0.3, 0.4] * 3)
+    assert len(store.evidence.unanswered_sentences(first)) == 12
+
+
+def test_of_very_many_unanswered_sentences_those_of_each_so_many_tasks_stand_for_all(
+    store: Store, database_url: str
+) -> None:
+    scorer_id, _ = fill(store, database_url, answers=40)
+    rows(database_url, "DELETE FROM review_labels")
+    with create_engine(database_url, poolclass=NullPool).connect() as connection:
+        found = unanswered_sentences(connection, scorer_id, limit=40)
+    assert len(found) == 40
+    assert sum(1 / one.probability for _, one in found) == pytest.approx(160 / 0.5)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.test_calibration_data import made_up, population, traffic
 from worker.rules.calibration.coverage import unspoken_for
-from worker.rules.calibration.labels import LabelledSentence, sample_of
+from worker.rules.calibration.labels import LabelledSentence, Unanswered, sample_of
 from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Recalibration, recalibrate
 from worker.rules.policy import DEFAULT_POLICY, Objective
 
@@ -68,3 +68,11 @@ def test_labels_in_known_proportion_are_hardly_ever_refused_however_few_are_aske
         ]
         refused += unspoken_for(sample_of(labelled), SEEN.scores, IN_FORCE) is not None
     assert refused <= 2
+
+
+def test_what_was_asked_and_answered_by_nobody_does_not_take_the_place_of_labels() -> None:
+    labelled = made_up(900, seed=1)
+    flagged = [one for one in labelled if one.score < IN_FORCE]
+    rest = [Unanswered(one.score, one.probability, one.labelled_at) for one in labelled if one.score >= IN_FORCE]
+    result = recalibrate("bot", flagged, [], SEEN, None, DEFAULT_POLICY, InForce(IN_FORCE, IN_FORCE), rest)
+    assert (result.reason, result.numbers["n_asked"]) == ("too_few_unflagged", len(labelled))

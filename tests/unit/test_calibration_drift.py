@@ -24,7 +24,7 @@ def test_a_shift_of_the_prior_is_reported_and_the_labels_from_before_it_are_let_
     assert drift.low > 0.2
     assert drift.low < drift.difference < drift.high
     kept = freshest(sample)
-    assert kept.labelled_at.min() >= 900
+    assert kept.times.min() >= 900
     assert len(kept) > 200
 
 

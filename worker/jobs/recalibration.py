@@ -17,13 +17,13 @@ import structlog
 from worker.errors import Stopped
 from worker.jobs.each_app import each_app
 from worker.jobs.hold import is_held
-from worker.rules.calibration.labels import LabelledSentence
+from worker.rules.calibration.labels import LabelledSentence, Unanswered
 from worker.rules.calibration.recalibrate import CalibrationOutcome, InForce, Numbers, Recalibration, recalibrate
 from worker.rules.policy import ReviewPolicy
 from worker.rules.refit.correction import Correction
-from worker.rules.refit.lesson import TaughtSentence
+from worker.rules.refit.lesson import TaughtSentence, UnansweredSentence
 from worker.rules.refit.refit import Refit, RefitOutcome, Taught, refit
-from worker.rules.scale import carried_over, labelled, labelled_under
+from worker.rules.scale import carried_over, labelled, labelled_under, unanswered_under
 from worker.rules.verdict import Threshold, threshold_for
 from worker.store.calibration_runs import OVERTAKEN, CalibrationRun, CalibrationRuns
 from worker.store.evidence import Evidence
@@ -40,7 +40,6 @@ SET_BY_HAND = "set_by_hand"
 
 log = structlog.get_logger(__name__)
 
-_Labels = Sequence[tuple[str, TaughtSentence]]
 # What of the evidence makes it no evidence: then nothing is put in force, whatever the labels teach.
 _UNUSABLE = {"not_finite", "bad_probability", "no_traffic", "no_spread", "too_few_unflagged", "too_few_flagged"}
 
@@ -61,6 +60,23 @@ class AppRecalibration:
     correction: Correction | None = None
     refit: Refit | None = None
     added: Version | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reviews:
+    """What people were asked about under one scorer, with its app: what they said, and what they did not answer."""
+
+    labels: Sequence[tuple[str, TaughtSentence]]
+    unanswered: Sequence[tuple[str, UnansweredSentence]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The same of one app as it is scored from now on; ``pooled`` are the labels of all apps."""
+
+    labelled: Sequence[LabelledSentence]
+    pooled: Sequence[LabelledSentence]
+    unanswered: Sequence[Unanswered]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,19 +118,20 @@ class Recalibrator:
     ) -> Iterator[tuple[str | None, Callable[[], AppRecalibration]]]:
         for scorer_id in self.scorers.at_work():
             labels = self.evidence.labelled_sentences(scorer_id)
+            reviews = _Reviews(labels, self.evidence.unanswered_sentences(scorer_id) if labels else [])
             labelled: list[str | None] = [*sorted({name for name, _ in labels}), *([None] if labels else [])]
             for subject in labelled if app is None else [one for one in labelled if one == app]:
                 if stop.is_set():
                     raise Stopped("recalibrate")
-                yield subject, partial(self._recalibrate, subject, scorer_id, labels, trigger, dry_run=dry_run)
+                yield subject, partial(self._recalibrate, subject, scorer_id, reviews, trigger, dry_run=dry_run)
 
     def _recalibrate(
-        self, app: str | None, scorer_id: int, labels: _Labels, trigger: str, *, dry_run: bool
+        self, app: str | None, scorer_id: int, reviews: _Reviews, trigger: str, *, dry_run: bool
     ) -> AppRecalibration:
-        finding = self._find(app, scorer_id, labels, trigger)
+        finding = self._find(app, scorer_id, reviews, trigger)
         return finding if dry_run else self._book(finding, trigger)
 
-    def _find(self, app: str | None, scorer_id: int, labels: _Labels, trigger: str) -> AppRecalibration:
+    def _find(self, app: str | None, scorer_id: int, reviews: _Reviews, trigger: str) -> AppRecalibration:
         """Read what is in force anew: the versions of other apps may have changed since the labels were read."""
         in_force = self.thresholds.in_force(scorer_id, [] if app is None else [app])
         present = in_force[None] if app is None else threshold_for(app, in_force)
@@ -124,10 +141,14 @@ class Recalibrator:
                 CalibrationOutcome.REFUSED, SET_BY_HAND, present.flag_below, present.attribute_below, None, {"app": app}
             )
             return AppRecalibration(app, scorer_id, present, policy, held, present.correction)
-        own = [label for name, label in labels if app in {None, name}]
+        own = [label for name, label in reviews.labels if app in {None, name}]
         learned = _learned(own, self._taught(app, present))
-        pooled = labelled_under((label for _, label in labels), learned.correction)
-        result = self._bounds(app, scorer_id, present, policy, _unseen(own, learned), pooled, learned)
+        asked = _Asked(
+            _unseen(own, learned),
+            labelled_under((label for _, label in reviews.labels), learned.correction),
+            unanswered_under((one for name, one in reviews.unanswered if app in {None, name}), learned.correction),
+        )
+        result = self._bounds(app, scorer_id, present, policy, asked, learned)
         if _is_other(learned) and result.reason not in _UNUSABLE:
             result = _promoted(result, learned)
         result = replace(result, numbers=result.numbers | _figures(learned))
@@ -152,8 +173,7 @@ class Recalibrator:
         scorer_id: int,
         present: Threshold,
         policy: ReviewPolicy,
-        labels: Sequence[LabelledSentence],
-        pooled: Sequence[LabelledSentence],
+        asked: _Asked,
         learned: Refit,
     ) -> Recalibration:
         """Bounds for the scores as they are corrected from now on.
@@ -167,7 +187,8 @@ class Recalibrator:
         in_force = InForce(present.flag_below, present.attribute_below, present.curve)
         if _is_other(learned) and len(population.scores):
             in_force = carried_over(in_force, traffic(correction=present.correction), population)
-        return recalibrate(app, labels, pooled, population, reference if len(reference) else None, policy, in_force)
+        earlier = reference if len(reference) else None
+        return recalibrate(app, asked.labelled, asked.pooled, population, earlier, policy, in_force, asked.unanswered)
 
     def _book(self, finding: AppRecalibration, trigger: str) -> AppRecalibration:
         result = finding.result

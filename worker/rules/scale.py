@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from worker.rules.calibration.labels import Floats, LabelledSentence, Population
+from worker.rules.calibration.labels import Floats, LabelledSentence, Population, Unanswered
 from worker.rules.calibration.recalibrate import InForce
 from worker.rules.refit.correction import Correction
-from worker.rules.refit.lesson import TaughtSentence
+from worker.rules.refit.lesson import TaughtSentence, UnansweredSentence
 from worker.rules.traffic import bound_below
 
 
 def labelled(sentence: TaughtSentence, score: float) -> LabelledSentence:
     """The labelled sentence with this score in place of the detector's."""
-    return LabelledSentence(score, sentence.unsupported, sentence.probability, sentence.cluster, sentence.labelled_at)
+    return LabelledSentence(
+        score, sentence.unsupported, sentence.probability, sentence.cluster, sentence.labelled_at, sentence.asked_at
+    )
 
 
 def labelled_under(sentences: Iterable[TaughtSentence], correction: Correction | None) -> list[LabelledSentence]:
@@ -21,6 +23,17 @@ def labelled_under(sentences: Iterable[TaughtSentence], correction: Correction |
     if correction is None:
         return [labelled(one, one.score) for one in sentences]
     return [labelled(one, one.score + correction.of(one.terms)) for one in sentences if one.terms]
+
+
+def unanswered_under(sentences: Iterable[UnansweredSentence], correction: Correction | None) -> list[Unanswered]:
+    """What nobody answered, with its scores under a correction; those without terms have none under any."""
+    if correction is None:
+        return [Unanswered(one.score, one.probability, one.asked_at) for one in sentences]
+    return [
+        Unanswered(one.score + correction.of(one.terms), one.probability, one.asked_at)
+        for one in sentences
+        if one.terms
+    ]
 
 
 def carried_over(in_force: InForce, before: Population, after: Population) -> InForce:

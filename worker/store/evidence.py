@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,13 +29,14 @@ from sqlalchemy.types import REAL, Text
 
 from worker.rules.calibration.labels import Population
 from worker.rules.refit.correction import TERMS, Correction
-from worker.rules.refit.lesson import TaughtSentence
+from worker.rules.refit.lesson import TaughtSentence, UnansweredSentence
 from worker.store.corrected import Columns, corrected_score, detector_score
 from worker.store.repository import Repository, reads
-from worker.store.tables import interactions, sentences, verdicts
+from worker.store.tables import interactions, review_sentences, review_tasks, sentences, verdicts
 
 LABEL_DAYS = 365
 MAX_LABELS = 50_000
+MAX_UNANSWERED = 200_000
 TRAFFIC_DAYS = 28
 MAX_SENTENCES = 50_000
 # Of more answers a random share is read.
@@ -42,7 +44,9 @@ MAX_ANSWERS = 10_000
 
 _SEED = 0
 _ONE_DAY = timedelta(days=1)
-_consensus = table(
+_tasks = review_tasks.c
+_asked = review_sentences.c
+_results = table(
     "v_review_consensus",
     *(
         column(name)
@@ -50,6 +54,7 @@ _consensus = table(
             "time",
             "app",
             "task_pk",
+            "sentence_index",
             "interaction_pk",
             "scorer_id",
             "start_char",
@@ -61,7 +66,8 @@ _consensus = table(
         )
     ),
     column("terms", ARRAY(REAL)),
-).c
+)
+_consensus = _results.c
 
 
 class Evidence(Repository):
@@ -74,6 +80,15 @@ class Evidence(Repository):
         The scores are the detector's, whatever correction the sentence was judged by.
         """
         return labelled_sentences(connection, scorer_id)
+
+    @reads
+    def unanswered_sentences(self, connection: Connection, scorer_id: int) -> list[tuple[str, UnansweredSentence]]:
+        """What people were asked about in the last year without agreeing on anything, with its app.
+
+        Of more than 200,000 sentences only those of each so many tasks are read, with a probability that is lower by
+        as much. The scores are the detector's, whatever correction the sentence was judged by.
+        """
+        return unanswered_sentences(connection, scorer_id)
 
     @reads
     def population(
@@ -125,33 +140,89 @@ def labelled_sentences(
         (
             row.app,
             TaughtSentence(
-                row.score, _terms(row.terms), row.unsupported, row.probability, row.cluster, row.labelled_at.timestamp()
+                row.score,
+                _terms(row.terms),
+                row.unsupported,
+                row.probability,
+                row.cluster,
+                row.labelled_at.timestamp(),
+                row.asked_at.timestamp(),
             ),
         )
         for row in connection.execute(newest)
     ]
 
 
+def unanswered_sentences(
+    connection: Connection, scorer_id: int, *, days: int = LABEL_DAYS, limit: int = MAX_UNANSWERED
+) -> list[tuple[str, UnansweredSentence]]:
+    """What was asked about in the last days and has no result: open, withdrawn, disputed, or nobody could tell.
+
+    As with labels, sentences of other scorers' tasks count with this scorer's score of the same characters.
+    """
+    recent = _tasks.created_at >= func.now() - timedelta(days=days)
+    asked = select(func.count()).select_from(review_tasks).join(review_sentences, _asked.task_pk == _tasks.id)
+    part = math.ceil(connection.scalars(asked.where(recent)).one() / limit) or 1
+    chosen = (recent, _tasks.id % part == 0)
+    rows = union_all(_own_asked(scorer_id, part).where(*chosen), _asked_of_others(scorer_id, part).where(*chosen))
+    return [
+        (row.app, UnansweredSentence(row.score, _terms(row.terms), row.probability, row.asked_at.timestamp()))
+        for row in connection.execute(rows)
+    ]
+
+
+def _own_asked(scorer_id: int, part: int) -> Select[Any]:
+    return _without_result(_asked, part).where(_tasks.scorer_id == scorer_id)
+
+
+def _asked_of_others(scorer_id: int, part: int) -> Select[Any]:
+    judged = and_(verdicts.c.interaction_pk == _tasks.interaction_pk, verdicts.c.scorer_id == scorer_id)
+    found = _without_result(sentences.c, part).join(verdicts, judged).join(sentences, _same_text(_asked))
+    return found.where(_tasks.scorer_id != scorer_id, sentences.c.score.is_not(None))
+
+
+def _without_result(row: Columns, part: int) -> Select[Any]:
+    settled = and_(_consensus.task_pk == _tasks.id, _consensus.sentence_index == _asked.sentence_index)
+    return (
+        select(
+            _tasks.app.label("app"),
+            (_asked.probability / part).label("probability"),
+            _tasks.created_at.label("asked_at"),
+            *_scored(row),
+        )
+        .select_from(review_tasks)
+        .join(review_sentences, _asked.task_pk == _tasks.id)
+        .outerjoin(_results, settled)
+        .where(_consensus.task_pk.is_(None))
+    )
+
+
 def _own(scorer_id: int, days: int) -> Select[Any]:
     """Labels of this scorer's tasks, which keep the score when retention has taken the answer."""
-    return select(*_facts(), *_scored(_consensus)).where(
-        *_usable(days), _consensus.scorer_id == scorer_id, _consensus.score.is_not(None)
+    return (
+        select(*_facts(), *_scored(_consensus))
+        .join(review_tasks, _tasks.id == _consensus.task_pk)
+        .where(*_usable(days), _consensus.scorer_id == scorer_id, _consensus.score.is_not(None))
     )
 
 
 def _of_others(scorer_id: int, days: int) -> Select[Any]:
     judged = and_(verdicts.c.interaction_pk == _consensus.interaction_pk, verdicts.c.scorer_id == scorer_id)
-    same_text = and_(
-        sentences.c.verdict_id == verdicts.c.id,
-        sentences.c.scored_at == verdicts.c.scored_at,
-        sentences.c.start_char == _consensus.start_char,
-        sentences.c.end_char == _consensus.end_char,
-    )
     return (
         select(*_facts(), *_scored(sentences.c))
+        .join(review_tasks, _tasks.id == _consensus.task_pk)
         .join(verdicts, judged)
-        .join(sentences, same_text)
+        .join(sentences, _same_text(_consensus))
         .where(*_usable(days), _consensus.scorer_id != scorer_id, sentences.c.score.is_not(None))
+    )
+
+
+def _same_text(asked: Columns) -> ColumnElement[bool]:
+    return and_(
+        sentences.c.verdict_id == verdicts.c.id,
+        sentences.c.scored_at == verdicts.c.scored_at,
+        sentences.c.start_char == asked.start_char,
+        sentences.c.end_char == asked.end_char,
     )
 
 
@@ -174,6 +245,7 @@ def _facts() -> tuple[ColumnElement[Any], ...]:
         _consensus.selection_probability.label("probability"),
         cluster.label("cluster"),
         _consensus.time.label("labelled_at"),
+        _tasks.created_at.label("asked_at"),
     )
 
 

@@ -18,7 +18,7 @@ PSI_BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class PriorDrift:
-    """The prior of the newer half of the labels less that of the older half, with bounds."""
+    """The prior of the newer half of the labels less that of the older half, with bounds, by when they were asked."""
 
     difference: float
     low: float
@@ -39,8 +39,8 @@ def prior_drift(sample: Sample) -> PriorDrift:
 
 
 def newer_half(sample: Sample) -> Booleans:
-    """The labels after the median time; of those at one time, the later in the sample's order."""
-    rank = np.argsort(np.argsort(sample.labelled_at, kind="stable"), kind="stable")
+    """Those asked about after the median time; of those at one time, the later in the sample's order."""
+    rank = np.argsort(np.argsort(sample.times, kind="stable"), kind="stable")
     return rank >= len(sample) // 2
 
 

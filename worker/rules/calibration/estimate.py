@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from worker.rules.calibration.curve import Curve
-from worker.rules.calibration.interval import Interval, Total, share
+from worker.rules.calibration.interval import Interval, Total
 from worker.rules.calibration.labels import Booleans, Codes, Floats, Sample
+from worker.rules.calibration.silence import share_within, unheard_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,14 @@ def estimate(sample: Sample, thresholds: Floats, traffic: Floats, curve: Curve) 
     unsupported = total(sample, everywhere, sample.unsupported, likely)
     supported = total(sample, everywhere, ~sample.unsupported, 1 - likely)
     flagged_share = np.searchsorted(np.sort(traffic), thresholds, side="left") / len(traffic)
-    prior = share(unsupported, supported)
+    unheard = unheard_of(sample, thresholds, curve)
+    prior = share_within(unsupported, supported, unheard.all_bad, unheard.all_good)
     return Estimates(
         thresholds=thresholds,
         flagged_share=flagged_share,
-        recall=_at_worst(share(hits, missed), flagged_share, prior),
-        precision=share(hits, false_alarms),
-        missed=share(missed, passed),
+        recall=_at_worst(share_within(hits, missed, unheard.bad_below, unheard.bad_above), flagged_share, prior),
+        precision=share_within(hits, false_alarms, unheard.bad_below, unheard.good_below),
+        missed=share_within(missed, passed, unheard.bad_above, unheard.good_above),
         prior=prior,
     )
 

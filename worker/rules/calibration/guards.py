@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from worker.rules.calibration.fit import folds
-from worker.rules.calibration.labels import Booleans, Floats, LabelledSentence, Population, Sample
+from worker.rules.calibration.labels import Booleans, Floats, LabelledSentence, Population, Sample, Unanswered
 from worker.rules.calibration.places import places_of
 from worker.rules.policy import Objective, ReviewPolicy
 
@@ -20,14 +20,18 @@ MIN_EFFECTIVE_N = 30.0
 MAX_STEP = 0.25
 
 
-def unusable(labelled: Sequence[LabelledSentence], population: Population) -> str | None:
+def unusable(
+    labelled: Sequence[LabelledSentence], unanswered: Sequence[Unanswered], population: Population
+) -> str | None:
     """Why the input cannot be used at all, in a word; None if it can."""
-    numbers = [(one.score, one.probability, one.labelled_at) for one in labelled]
+    numbers = [(one.score, one.probability, one.labelled_at, one.time) for one in labelled]
+    numbers += [(one.score, one.probability, one.asked_at, one.asked_at) for one in unanswered]
     if not np.isfinite(numbers).all() or not np.isfinite(population.scores).all():
         return "not_finite"
     if not np.isfinite(population.lowest).all() or not np.isfinite(population.sentences_a_day):
         return "not_finite"
-    if any(not 0 < one.probability <= 1 for one in labelled):
+    probabilities = [*(one.probability for one in labelled), *(one.probability for one in unanswered)]
+    if any(not 0 < one <= 1 for one in probabilities):
         return "bad_probability"
     if not len(population.scores):
         return "no_traffic"

@@ -60,8 +60,8 @@ def _melded(part: Total, rest: Total, quantile: float) -> Floats:
     part_shape, part_scale = _gamma(part)
     rest_shape, rest_scale = _gamma(rest)
     beta = betaincinv(part_shape, rest_shape, quantile)
-    odds = part_scale * beta / (rest_scale * np.maximum(1 - beta, np.finfo(np.float64).tiny))
-    return np.asarray(odds / (1 + odds), dtype=np.float64)
+    of_part, of_rest = part_scale * beta, rest_scale * (1 - beta)
+    return np.asarray(of_part / (of_part + of_rest), dtype=np.float64)
 
 
 def _gamma(total: Total) -> tuple[Floats, Floats]:

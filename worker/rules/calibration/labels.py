@@ -18,8 +18,8 @@ class LabelledSentence:
     """One sentence that people judged.
 
     ``score`` of the detector, ``probability`` in (0, 1] of having been asked, ``cluster`` the interaction it is of,
-    ``labelled_at`` in seconds since any one moment. Partly supported counts as unsupported, and what is no claim as
-    supported: a flag on it is a wasted review.
+    ``labelled_at`` and ``asked_at`` in seconds since any one moment; None if it was asked about when it was labelled.
+    Partly supported counts as unsupported, and what is no claim as supported: a flag on it is a wasted review.
     """
 
     score: float
@@ -27,6 +27,38 @@ class LabelledSentence:
     probability: float
     cluster: int | str
     labelled_at: float
+    asked_at: float | None = None
+
+    @property
+    def time(self) -> float:
+        """When the app said it, as nearly as is known: people read in an order of their own."""
+        return self.labelled_at if self.asked_at is None else self.asked_at
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """One sentence that people were asked about and did not judge, or not to any result; as ``LabelledSentence``."""
+
+    score: float
+    probability: float
+    asked_at: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Silent:
+    """Sentences asked about of a kind that nobody answers: no label can stand for them.
+
+    ``weights`` are in the unit of those of the sample that they belong to.
+    """
+
+    scores: Floats
+    weights: Floats
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+NONE_SILENT = Silent(np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +81,9 @@ class Sample:
     unsupported: Booleans
     weights: Floats
     clusters: Codes
-    labelled_at: Floats
+    times: Floats
     names: tuple[int | str, ...]
+    silent: Silent = NONE_SILENT
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -61,14 +94,16 @@ class Sample:
         return float(self.weights.sum() ** 2 / (self.weights**2).sum()) if len(self) else 0.0
 
     def where(self, mask: Booleans) -> Sample:
-        """The part of it; weights and names of clusters stay as they are."""
+        """The part of it; weights and names of clusters stay as they are. Of what is silent it has its share."""
+        part = float(self.weights[mask].sum() / self.weights.sum()) if len(self) else 0.0
         return Sample(
             self.scores[mask],
             self.unsupported[mask],
             self.weights[mask],
             np.unique(self.clusters[mask], return_inverse=True)[1],
-            self.labelled_at[mask],
+            self.times[mask],
             tuple(name for name, kept in zip(self.names, mask, strict=True) if kept),
+            Silent(self.silent.scores, self.silent.weights * part),
         )
 
 
@@ -81,6 +116,6 @@ def sample_of(labelled: Sequence[LabelledSentence]) -> Sample:
         np.array([one.unsupported for one in ordered], dtype=np.bool_),
         weights / weights.mean() if len(weights) else weights,
         np.unique([str(one.cluster) for one in ordered], return_inverse=True)[1],
-        np.array([one.labelled_at for one in ordered], dtype=np.float64),
+        np.array([one.time for one in ordered], dtype=np.float64),
         tuple(one.cluster for one in ordered),
     )

@@ -15,7 +15,8 @@ from worker.rules.calibration.drift import freshest, population_stability, prior
 from worker.rules.calibration.estimate import Estimates, estimate
 from worker.rules.calibration.fit import Fit, blended, curve, fit
 from worker.rules.calibration.guards import achieved, held_out_flags, is_worse, limited, too_little, unusable
-from worker.rules.calibration.labels import Floats, LabelledSentence, Population, Sample, sample_of
+from worker.rules.calibration.labels import Floats, LabelledSentence, Population, Sample, Unanswered, sample_of
+from worker.rules.calibration.response import Response, weighted_by_response
 from worker.rules.policy import Objective, ReviewPolicy
 
 # A new threshold that changes the verdict of less than this share of the traffic is not worth a version.
@@ -84,20 +85,23 @@ def recalibrate(
     reference: Floats | None,
     policy: ReviewPolicy,
     in_force: InForce,
+    unanswered: Sequence[Unanswered] = (),
 ) -> Recalibration:
     """Fit, choose and check; never raises for the data, which may be odd in any way.
 
     ``labelled`` are the app's labels (``app`` None: those of every app), ``pooled`` those of every app, of one scorer
-    identity. ``reference`` are the scores of an earlier window. The same input gives the same result.
+    identity. ``reference`` are the scores of an earlier window, ``unanswered`` what else the app's reviewers were asked
+    about. The same input gives the same result.
     """
     numbers: Numbers = {"app": app, "objective": str(policy.objective), "target": policy.target}
-    reason = unusable([*labelled, *pooled], population)
+    reason = unusable([*labelled, *pooled], unanswered, population)
     if reason is None and reference is not None and not np.isfinite(reference).all():
         reason = "not_finite"
     if reason is not None:
         return _refused(reason, in_force, numbers | {"n_labels": len(labelled)})
-    everything = sample_of(labelled)
-    numbers |= _counts(everything) | _score_drift(population, reference)
+    everything, response = weighted_by_response(labelled, unanswered)
+    numbers |= _counts(everything) | _responses(response, len(labelled) + len(unanswered))
+    numbers |= _score_drift(population, reference)
     reason = too_little(everything)
     if reason is not None:
         return _refused(reason, in_force, numbers)
@@ -237,6 +241,15 @@ def _counts(sample: Sample) -> Numbers:
         "n_unsupported": int(sample.unsupported.sum()),
         "n_interactions": len(set(sample.names)),
         "effective_n": sample.effective_n,
+    }
+
+
+def _responses(response: Response, asked: int) -> Numbers:
+    return {
+        "n_asked": asked,
+        "response_rate": response.rate,
+        "response_lowest": response.lowest,
+        "response_silent": response.silent,
     }
 
 

@@ -25,6 +25,17 @@ class TaughtSentence:
     probability: float
     cluster: int | str
     labelled_at: float
+    asked_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredSentence:
+    """One sentence that people were asked about without a result; the score and the terms are the detector's."""
+
+    score: float
+    terms: tuple[float, ...]
+    probability: float
+    asked_at: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
