@@ -342,15 +342,15 @@ def test_the_table_that_we_export_comes_back_filled_in(database_url: str, task: 
 def test_the_tasks_that_we_export_for_label_studio_come_back_as_labels(
     database_url: str, task: UUID, tmp_path: Path
 ) -> None:
-    tasks = json.loads(exported(tmp_path / "tasks.json", "label-studio").read_text("utf-8"))
-    results = [
-        {"from_name": f"{control}_{number}", "type": "choices", "value": {"choices": [word]}}
-        for number, given in enumerate((("unsupported", "conflict"), ("supported",)))
-        for control, word in zip(("label", "detail"), given, strict=False)
-    ]
-    tasks[0]["annotations"] = [{"id": 3, "completed_by": 1, "result": results}]
+    first, second = json.loads(exported(tmp_path / "tasks.json", "label-studio").read_text("utf-8"))
+    for number, (sent, given) in enumerate(((first, ("unsupported", "conflict")), (second, ("supported",)))):
+        results = [
+            {"from_name": f"{control}_0", "type": "choices", "value": {"choices": [word]}}
+            for control, word in zip(("label", "detail"), given, strict=False)
+        ]
+        sent["annotations"] = [{"id": number, "completed_by": 1, "result": results}]
     path = tmp_path / "labels.json"
-    path.write_text(json.dumps(tasks), "utf-8")
+    path.write_text(json.dumps([first, second]), "utf-8")
     assert imported(path) == {"stored": 2}
     assert task_state(database_url, task) == ("labelled", 1)
     assert held(database_url) == [("id-0", 0, "1", "unsupported"), ("id-0", 1, "1", "supported")]

@@ -7,18 +7,25 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from schemas.envelope import JsonObject
+from schemas.label_reading import read_label_row
+from schemas.review_label import Detail, Label
 from schemas.review_task import ReviewTask
 from tests.unit.review_tasks import review_task
 from worker.cli import app
 from worker.errors import InputFileError
 from worker.review.export import CSV_COLUMNS, MAX_CELL_CHARS, export_tasks, guarded
 from worker.review.formats import ExportFormat
-from worker.review.label_studio import CONFIG, label_studio_task
+from worker.review.label_studio import CONFIG, label_studio_tasks, marked
 
 
 def exported(tmp_path: Path, file_format: ExportFormat, tasks: list[ReviewTask]) -> Path:
@@ -28,52 +35,75 @@ def exported(tmp_path: Path, file_format: ExportFormat, tasks: list[ReviewTask])
     return path
 
 
-def repeated(config: str, sizes: dict[str, int]) -> ET.Element:
-    """The configuration as Label Studio unrolls it: children of a Repeater once for each item of its list."""
-    root = ET.fromstring(config)  # noqa: S314 - our own
-    for parent in root.iter():
-        for repeater in parent.findall("Repeater"):
-            inner = "".join(ET.tostring(child, encoding="unicode") for child in repeater)
-            count = sizes[repeater.attrib["on"].removeprefix("$")]
-            unrolled = "".join(inner.replace(repeater.attrib["indexFlag"], str(at)) for at in range(count))
-            parent.append(ET.fromstring(f"<View>{unrolled}</View>"))  # noqa: S314 - as above
-    return root
-
-
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_label_studio_gets_an_array_of_tasks(tmp_path: Path, count: int) -> None:
+def test_label_studio_gets_an_array_of_a_task_for_each_asked_sentence(tmp_path: Path, count: int) -> None:
     tasks = [review_task()] * count
     found = json.loads(exported(tmp_path, ExportFormat.LABEL_STUDIO, tasks).read_bytes())
-    assert found == [label_studio_task(review_task())] * count
+    assert found == [*label_studio_tasks(review_task())] * count
+    assert len(found) == 2 * count
 
 
 def test_a_result_of_label_studio_leads_back_to_its_task_and_sentence() -> None:
-    data = label_studio_task(review_task())["data"]
-    unrolled = repeated(CONFIG, {"sentences": len(data["sentences"]), "passages": len(data["passages"])})
-    controls = [node for node in unrolled.iter() if node.get("toName") and "{{" not in node.attrib["name"]]
-    objects = {node.attrib["name"]: node.attrib["value"] for node in unrolled.iter("Text") if "name" in node.attrib}
-    named = {}
-    for control in controls:
-        name, position = control.attrib["name"].rsplit("_", 1)
-        named[control.attrib["name"]] = data["sentences"][int(position)]["index"]
-        assert name in {"label", "detail", "note"}
-        assert objects[control.attrib["toName"]] == f"$sentences[{position}].text"
-    assert named == {f"{name}_{at}": index for name in ("label", "detail", "note") for at, index in enumerate([0, 1])}
-    assert data["task_id"] == str(review_task().task_id)
-    assert [sentence["text"] for sentence in data["sentences"]] == ["=SUM(A1) is it. ", "Für 🚂 nicht. "]
+    root = ET.fromstring(CONFIG)  # noqa: S314 - our own
+    controls = [node for node in root.iter() if node.get("toName")]
+    objects = {
+        node.attrib["name"]: node.attrib["value"] for node in root.iter() if {"name", "value"} <= set(node.keys())
+    }
+    assert [node.attrib["name"] for node in controls] == ["label_0", "detail_0", "note_0"]
+    assert {objects[node.attrib["toName"]] for node in controls} == {"$sentences[0].text"}
+    for index, sent in enumerate(label_studio_tasks(review_task())):
+        result: JsonObject = {"from_name": "label_0", "value": {"choices": ["partly"]}}
+        annotation: JsonObject = {"id": 3, "completed_by": 1, "result": [result]}
+        labels = read_label_row({**sent, "annotations": [annotation]}, received_at=datetime.now(UTC)).labels
+        assert [(one.task_id, one.sentence_index, one.label) for one in labels if one.label] == [
+            (review_task().task_id, index, "partly")
+        ]
 
 
-def test_the_configuration_asks_for_fields_that_a_task_has_and_flags_each_attribute_once() -> None:
-    data = label_studio_task(review_task())["data"]
+def test_the_configuration_asks_for_fields_that_a_task_has() -> None:
     asked = re.findall(r'(?:value|on)="\$(\w+)', CONFIG)
-    assert {"question", "answer", "passages", "sentences"} == set(asked) <= data.keys()
-    # Label Studio replaces the first in an attribute only.
-    assert not re.search(r'"[^"]*\{\{idx\}\}[^"]*\{\{idx\}\}', CONFIG)
+    for sent in label_studio_tasks(review_task()):
+        assert {"question", "answer_marked", "passages", "sentences"} == set(asked) <= sent["data"].keys()
+
+
+def test_each_choice_has_a_key_of_its_own_however_many_sentences_are_asked_about() -> None:
+    root = ET.fromstring(CONFIG)  # noqa: S314 - our own
+    keys = {choice.attrib["value"]: choice.attrib["hotkey"] for choice in root.iter("Choice")}
+    assert keys.keys() == {*Label, *Detail}
+    assert len(set(keys.values())) == len(keys)
+    # What is repeated has its keys repeated, and one key would label all of it.
+    assert not [choice for repeater in root.iter("Repeater") for choice in repeater.iter("Choice")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("It is so. No. Yes.", "It is so. No. Ye<mark>s.</mark>"),
+        (
+            "<b>A&amp;</b>\n\nB. <script>x",
+            "&lt;b&gt;A&amp;amp;&lt;/b&gt;<br><br>B<mark>. &lt;script</mark>&gt;x",
+        ),
+    ],
+)
+def test_the_asked_sentence_is_marked_in_the_answer_and_nothing_else_is_markup(answer: str, shown: str) -> None:
+    asked = review_task().sentences[1].model_copy(update={"start": 16, "end": 25})
+    assert marked(answer, asked).startswith(shown)
+
+
+# Not with CR: where a sentence ends between it and LF, there are two ends of lines.
+@given(st.text(st.characters(exclude_characters="\r")), st.integers(0, 40), st.integers(0, 40))
+def test_a_browser_shows_the_whole_answer_whatever_stands_in_it(answer: str, start: int, length: int) -> None:
+    asked = review_task().sentences[1].model_copy(update={"start": start, "end": start + length})
+    shown = marked(answer, asked)
+    assert set(re.findall(r"<[^>]*>", shown)) <= {"<br>", "<mark>", "</mark>"}
+    assert shown.count("<mark>") == shown.count("<") - shown.count("<br>") - 1 == 1
+    read = unescape(re.sub(r"</?mark>", "", shown).replace("<br>", "\n"))
+    assert read.split("\n") == answer.split("\n")
 
 
 def test_our_score_goes_along_and_no_answer_is_suggested() -> None:
-    assert label_studio_task(review_task())["predictions"] == [
-        {"model_version": review_task().scorer, "score": -0.5, "result": []}
+    assert [task["predictions"] for task in label_studio_tasks(review_task())] == [
+        [{"model_version": review_task().scorer, "score": score, "result": []}] for score in (-0.5, 1.5)
     ]
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -14,7 +15,7 @@ import orjson
 from schemas.review_task import ReviewTask
 from worker.errors import InputFileError
 from worker.review.formats import ExportFormat
-from worker.review.label_studio import label_studio_task
+from worker.review.label_studio import label_studio_tasks
 from worker.review.task_message import render
 
 # What is to be filled in stands first, beside what it is about; behind these is a column for each passage. Score and
@@ -80,10 +81,10 @@ class _Counted:
 
 
 def _label_studio(tasks: Iterable[ReviewTask]) -> Iterator[bytes]:
-    """One array, a task a line."""
+    """One array, an asked sentence a line."""
     opening = b"[\n"
-    for task in tasks:
-        yield opening + orjson.dumps(label_studio_task(task))
+    for task in chain.from_iterable(map(label_studio_tasks, tasks)):
+        yield opening + orjson.dumps(task)
         opening = b",\n"
     yield b"\n]\n" if opening == b",\n" else b"[]\n"
 
