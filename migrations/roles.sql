@@ -1,9 +1,10 @@
--- Least privilege: three roles without a login, of which your logins are made members.
+-- Least privilege: four roles without a login, of which your logins are made members.
 --
 --   gasp_worker      what `gasp-worker run`, `status`, `check`, `rescore`, `recalibrate`, `fit-detector` and `thresholds`
 --                    need, no more
 --   gasp_reviewer    reads the views, and enters labels through review_label_entry
 --   gasp_dashboard   reads the views
+--   gasp_page        what `gasp-worker review serve` needs, no more
 --
 -- The owner of the database runs this after `gasp-worker migrate`, again after every upgrade, and again when a login
 -- was added:
@@ -26,7 +27,7 @@ DO $$
 DECLARE
     role text;
 BEGIN
-    FOREACH role IN ARRAY ARRAY['gasp_worker', 'gasp_reviewer', 'gasp_dashboard'] LOOP
+    FOREACH role IN ARRAY ARRAY['gasp_worker', 'gasp_reviewer', 'gasp_dashboard', 'gasp_page'] LOOP
         IF to_regrole(role) IS NULL THEN
             EXECUTE format('CREATE ROLE %I NOLOGIN', role);
         END IF;
@@ -36,7 +37,7 @@ $$;
 
 DO $$
 DECLARE
-    ours text := 'gasp_worker, gasp_reviewer, gasp_dashboard';
+    ours text := 'gasp_worker, gasp_reviewer, gasp_dashboard, gasp_page';
     everyone text := 'PUBLIC, ' || ours;
 BEGIN
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM %s', current_database(), everyone);
@@ -79,6 +80,15 @@ GRANT EXECUTE ON FUNCTION review_task_of(uuid, text, text, integer),
     review_label_place(uuid, text, text, integer, integer), refresh_review_task(bigint) TO gasp_worker;
 -- Its old name, for workers of release 0.1.0.
 GRANT EXECUTE ON FUNCTION settle_review_task(bigint) TO gasp_worker;
+
+-- The review page shows tasks with their answers, keeps who has which of them open, and adds labels.
+GRANT SELECT ON schema_revisions, review_tasks, review_sentences, scorers, thresholds, interactions, verdicts,
+    attribution_jobs, passages, sentences, v_standing_labels, v_label_votes TO gasp_page;
+GRANT SELECT, INSERT ON review_labels TO gasp_page;
+GRANT SELECT, INSERT, UPDATE, DELETE ON review_leases TO gasp_page;
+GRANT EXECUTE ON FUNCTION review_task_of(uuid, text, text, integer),
+    review_task_at(uuid, text, text, integer, timestamptz), review_label_place(uuid, text, text, integer, integer),
+    refresh_review_task(bigint) TO gasp_page;
 
 -- What people said and agreed on: the worker calibrates by it.
 GRANT SELECT ON v_review_consensus, v_review_votes TO gasp_worker, gasp_reviewer, gasp_dashboard;

@@ -24,6 +24,7 @@ from worker.commands.rescore import rescore
 from worker.commands.retention import retention
 from worker.commands.review import review
 from worker.commands.review_export import export, label_studio_config
+from worker.commands.review_page import account, serve
 from worker.commands.thresholds import thresholds
 from worker.dlq.commands import dlq
 from worker.embedded.errors import EmbeddedError
@@ -203,6 +204,8 @@ app.add_typer(retention, name="retention", rich_help_panel=STORED)
 app.add_typer(review, name="review", rich_help_panel=REVIEW)
 review.command()(export)
 review.command()(label_studio_config)
+review.command()(serve)
+review.command()(account)
 app.add_typer(labels, name="labels", rich_help_panel=REVIEW)
 app.command(rich_help_panel=REVIEW)(recalibrate)
 app.command(rich_help_panel=REVIEW)(fit_detector)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _OURS = frozenset({"gasp_core", "migrations", "schemas", "worker"})
+_OF_THE_PAGE = frozenset({"itsdangerous", "jinja2", "starlette", "uvicorn"})
 
 
 def main() -> None:
@@ -21,5 +22,6 @@ def main() -> None:
 def _refusal(missing: str) -> int:
     from gasp_core.terminal import say
 
-    say(f"gasp-worker: {missing} is not installed; the worker needs: pip install 'gasp-audit[worker]'", err=True)
+    who, extra = ("the review page", "review") if missing in _OF_THE_PAGE else ("the worker", "worker")
+    say(f"gasp-worker: {missing} is not installed; {who} needs: pip install 'gasp-audit[{extra}]'", err=True)
     return 2

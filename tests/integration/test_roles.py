@@ -44,6 +44,8 @@ from worker.embedded.databases import create_database, drop_database, psql_comma
 from worker.embedded.programs import run
 from worker.jobs.retention import Remover
 from worker.jobs.traffic_bounds import TrafficFollower
+from worker.page.reviewer import Reviewer, Role
+from worker.page.saying import TOOL, label_of, withdrawal_of
 from worker.review.usual_day import renew_usual_days
 from worker.rules.opinion import Opinion, OpinionLabel
 from worker.rules.pieces import ClosedBy, TracePolicy, kept_pieces
@@ -63,7 +65,12 @@ from worker.store.traces import Closing
 
 ROLES_FILE = Path(__file__).parents[2] / "migrations" / "roles.sql"
 # A login for each role, and one that has none.
-LOGINS = {"gasp_worker": "worker_login", "gasp_reviewer": "reviewer_login", "gasp_dashboard": "dashboard_login"}
+LOGINS = {
+    "gasp_worker": "worker_login",
+    "gasp_reviewer": "reviewer_login",
+    "gasp_dashboard": "dashboard_login",
+    "gasp_page": "page_login",
+}
 STRANGER = "stranger_login"
 GAPS = [0.01, 0.9]
 ENTRY = "review_label_entry"
@@ -136,6 +143,18 @@ WORKER_MAY_NOT = (
     f"INSERT INTO {ENTRY} (sentence_index) VALUES (0)",
     "SELECT * FROM v_sentences",
     "ALTER FUNCTION drop_weeks OWNER TO worker_login",
+)
+PAGE_MAY_NOT = (
+    *NOBODY_MAY,
+    "SET ROLE gasp_worker",
+    "UPDATE interactions SET answer = ''",
+    "DELETE FROM interactions",
+    "UPDATE review_tasks SET state = 'labelled'",
+    "UPDATE review_labels SET label = 'supported'",
+    "DELETE FROM review_labels",
+    "SELECT * FROM ledger",
+    "SELECT * FROM outbox",
+    f"INSERT INTO {ENTRY} (sentence_index) VALUES (0)",
 )
 READERS_MAY_NOT = (
     *NOBODY_MAY,
@@ -583,6 +602,32 @@ def test_a_dashboard_cannot_label(roles: str) -> None:
     refused(roles, "gasp_dashboard", LABELLED)
 
 
+# --- the review page ---
+
+
+def test_the_page_shows_tasks_and_adds_labels_and_takes_them_back(owner: str) -> None:
+    with open_store(as_login(owner, LOGINS["gasp_worker"]), application_name="gasp-test") as store:
+        consume(store)
+    with open_store(as_login(owner, LOGINS["gasp_page"]), application_name="gasp-test") as store:
+        require_usable_schema(store.server)
+        asked = store.review_queue.take("ada", 60)
+        assert asked is not None
+        task = store.review_tasks.by_id(asked.task_id)
+        assert task is not None
+        ada = Reviewer("ada", Role.REVIEWER)
+        assert store.labels.add([label_of(task, asked.sentence_index, ada, {"label": "partly"})], "page") == ["stored"]
+        assert store.review_queue.progress("ada", TOOL).today == 1
+        (said,) = store.review_queue.said_lately("ada", TOOL, 5)
+        assert store.labels.add([withdrawal_of(said, task, ada)], "page") == ["withdrawn"]
+        store.review_queue.skip("ada", asked.task_id, 60)
+        assert store.review_queue.said_of("ada", TOOL, asked.task_id) == {}
+
+
+@pytest.mark.parametrize("statement", PAGE_MAY_NOT)
+def test_the_page_is_refused(roles: str, statement: str) -> None:
+    refused(roles, "gasp_page", statement)
+
+
 # --- the file ---
 
 
@@ -590,7 +635,7 @@ def test_the_file_names_every_table_and_view_and_no_other(roles: str) -> None:
     text = "\n".join(line for line in ROLES_FILE.read_text("utf-8").splitlines() if not line.startswith("--"))
     grants = re.findall(r"^GRANT [^;]*?\bON (?!FUNCTION)([a-z0-9_,\s]+?)\s+TO ", text, flags=re.MULTILINE)
     named = [name.strip() for listed in grants for name in listed.split(",")]
-    assert sorted(named) == sorted(row["relname"] for row in rows(roles, RELATIONS))
+    assert set(named) == {row["relname"] for row in rows(roles, RELATIONS)}
 
 
 def test_a_function_is_nobodys_unless_it_was_granted(roles: str) -> None:
@@ -598,7 +643,7 @@ def test_a_function_is_nobodys_unless_it_was_granted(roles: str) -> None:
         SELECT DISTINCT grantee::regrole::text AS grantee FROM pg_proc, aclexplode(proacl)
         WHERE pronamespace = current_schema()::regnamespace AND grantee <> proowner
     """
-    assert rows(roles, callers) == [{"grantee": "gasp_worker"}]
+    assert {row["grantee"] for row in rows(roles, callers)} == {"gasp_worker", "gasp_page"}
     assert (
         rows(roles, "SELECT 1 FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proacl IS NULL")
         == []

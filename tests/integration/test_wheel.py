@@ -14,7 +14,7 @@ from worker.embedded.databases import create_database
 
 OF_EXTRAS = (
     *("alembic", "apscheduler", "kafka", "matplotlib", "orjson", "prometheus_client", "psycopg"),
-    *("pydantic_settings", "scipy", "sklearn", "spacy", "sqlalchemy", "structlog"),
+    *("pydantic_settings", "scipy", "sklearn", "spacy", "sqlalchemy", "starlette", "structlog", "uvicorn"),
 )
 
 

@@ -19,7 +19,17 @@ import worker.cli
 # Each takes from a tenth of a second to several seconds to import.
 HEAVY = (
     *("alembic", "apscheduler", "httpx2", "kafka", "matplotlib", "numpy", "prometheus_client", "psycopg"),
-    *("pydantic_settings", "scipy", "sklearn", "sqlalchemy", "structlog", "torch", "transformers"),
+    *(
+        "pydantic_settings",
+        "scipy",
+        "sklearn",
+        "sqlalchemy",
+        "starlette",
+        "structlog",
+        "torch",
+        "transformers",
+        "uvicorn",
+    ),
 )
 # Runs command lines in one fresh process: a JSON list of them in, a list of [exit status, output, heavy modules] out.
 SCRIPT = """

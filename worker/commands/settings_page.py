@@ -13,6 +13,7 @@ from worker.settings.channels import ReviewChannels
 from worker.settings.documents import DocumentStoreChoice
 from worker.settings.exports import ExportChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
+from worker.settings.page import PageChoice
 from worker.settings.process import ProcessSettings
 from worker.settings.reading import Reading
 from worker.settings.schema_registry import SchemaRegistryChoice
@@ -33,6 +34,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "Attribution": AttributionChoice,
     "Document store": DocumentStoreChoice,
     "Review": ReviewChannels,
+    "Review page": PageChoice,
     "Results sent back": ExportChoice,
     "Second opinions": SecondOpinionChoice,
     "Batches and time limits of Kafka": BatchLimits,

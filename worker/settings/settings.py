@@ -16,6 +16,7 @@ from worker.settings.channels import ReviewChannels
 from worker.settings.documents import DocumentStoreChoice
 from worker.settings.exports import ExportChoice
 from worker.settings.intake import BatchLimits, BrokerConnection, DatabaseConnection, Intake
+from worker.settings.page import PageChoice
 from worker.settings.process import ProcessSettings
 from worker.settings.reading import Reading
 from worker.settings.schema_registry import SchemaRegistryChoice
@@ -35,6 +36,12 @@ class DatabaseSettings(ProcessSettings, DatabaseConnection, BaseSettings):
     model_config = _CONFIG
 
 
+class PageSettings(ProcessSettings, PageChoice, DatabaseConnection, BaseSettings):
+    """What the review page needs."""
+
+    model_config = _CONFIG
+
+
 class ReadingSettings(ProcessSettings, Reading, SchemaRegistryChoice, BaseSettings):
     """What a command needs that reads messages of files."""
 
@@ -50,6 +57,7 @@ class BrokerSettings(ReadingSettings, KafkaSecurity, BrokerConnection):
 class Settings(
     ProcessSettings,
     SecondOpinionChoice,
+    PageChoice,
     ReviewChannels,
     AttributionChoice,
     ScoringChoice,
@@ -97,7 +105,7 @@ class Settings(
         return self
 
 
-AnySettings = TypeVar("AnySettings", Settings, DatabaseSettings, ReadingSettings, BrokerSettings)
+AnySettings = TypeVar("AnySettings", Settings, DatabaseSettings, PageSettings, ReadingSettings, BrokerSettings)
 
 
 def read_settings(**overrides: object) -> Settings:
@@ -111,6 +119,11 @@ def read_settings(**overrides: object) -> Settings:
 def read_database_settings() -> DatabaseSettings:
     """Read only what a command needs that looks into the database alone. Raises SettingsError as above."""
     return _read(DatabaseSettings)
+
+
+def read_page_settings() -> PageSettings:
+    """Read only what the review page needs. Raises SettingsError as above."""
+    return _read(PageSettings)
 
 
 def read_reading_settings() -> ReadingSettings:

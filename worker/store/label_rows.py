@@ -17,7 +17,7 @@ from schemas.review_label import LabelAction, ReviewLabel
 from worker.store.bulk import Values, arrays, insert_from_arrays, unrolled
 from worker.store.tables import review_labels
 
-LabelSource = Literal["topic", "file"]
+LabelSource = Literal["topic", "file", "page"]
 """Where the worker had a label from. What is entered by plain SQL comes in past the worker."""
 
 Judgement = tuple[str, str]

@@ -38,7 +38,7 @@ from worker.store.bulk import Values, arrays, insert_rows, parts, unrolled
 from worker.store.repository import Repository, reads
 from worker.store.revisions import ContentKey, Judged
 from worker.store.tables import interactions, outbox, review_sentences, review_tasks
-from worker.store.task_contents import TaskFilter, count_tasks, task_page
+from worker.store.task_contents import TaskFilter, count_tasks, task_contents, task_page
 from worker.store.task_ids import event_id, task_id
 
 REMOVED = "the answer was removed by retention"
@@ -104,6 +104,12 @@ class ReviewTasks(Repository):
         while after is not None:
             after, tasks = self._page(wanted, after, page)
             yield from tasks
+
+    @reads
+    def by_id(self, connection: Connection, task_id: UUID) -> ReviewTask | None:
+        """One task; None if nobody knows it or its answer was deleted."""
+        pk = connection.scalar(select(_tasks.id).where(_tasks.task_id == task_id))
+        return None if pk is None else task_contents(connection, [pk]).get(pk)
 
     @reads
     def _page(

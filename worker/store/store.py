@@ -30,6 +30,7 @@ from worker.store.report import Reports
 from worker.store.rescore_jobs import RescoreJobs
 from worker.store.retention import Retention
 from worker.store.retention_periods import RetentionPeriods
+from worker.store.review_queue import ReviewQueue
 from worker.store.review_tasks import ReviewTasks
 from worker.store.sampling import Sampling
 from worker.store.scorers import Scorers
@@ -78,6 +79,7 @@ class Store:
         self.policies = ReviewPolicies(database)
         self.sampling = Sampling(database)
         self.review_tasks = ReviewTasks(database)
+        self.review_queue = ReviewQueue(database)
         self.labels = Labels(database)
         self.votes = Votes(database)
         # Maintenance of the database, and looks at it.

@@ -42,10 +42,16 @@ def opened_store(command: str, settings: Settings | None = None) -> Iterator[Sto
     PostgreSQL's ``application_name`` is ``gasp-`` and the command. Raises SettingsError for bad settings,
     StoreNotReady for what is no URL, WorkerError for a schema that this version cannot work on.
     """
+    with opened_database(command, (settings or opened_database_settings()).database) as store:
+        yield store
+
+
+@contextmanager
+def opened_database(command: str, url: str) -> Iterator[Store]:
+    """The same of a database by its URL."""
     from worker.store.schema import require_usable_schema
     from worker.store.store import open_store
 
-    database = (settings or opened_database_settings()).database
-    with open_store(database, application_name=f"gasp-{command}") as store:
+    with open_store(url, application_name=f"gasp-{command}") as store:
         require_usable_schema(store.server)
         yield store

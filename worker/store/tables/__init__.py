@@ -17,6 +17,7 @@ from worker.store.tables.metadata import METADATA
 from worker.store.tables.reviews import (
     outbox,
     review_labels,
+    review_leases,
     review_paces,
     review_policies,
     review_sentences,
@@ -44,6 +45,7 @@ __all__ = [
     "result_exports",
     "retention_periods",
     "review_labels",
+    "review_leases",
     "review_paces",
     "review_policies",
     "review_sentences",

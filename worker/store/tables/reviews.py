@@ -102,6 +102,16 @@ review_sentences = Table(
     PrimaryKeyConstraint("task_pk", "sentence_index"),
 )
 
+review_leases = Table(
+    "review_leases",
+    METADATA,
+    Column("task_pk", BigInteger, ForeignKey("review_tasks.id")),
+    Column("reviewer", Text),
+    Column("is_skipped", Boolean, nullable=False),
+    Column("leased_until", TIME, nullable=False),
+    PrimaryKeyConstraint("task_pk", "reviewer"),
+)
+
 outbox = Table(
     "outbox",
     METADATA,

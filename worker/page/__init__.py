@@ -1,0 +1,1 @@
+"""The review page: an application over HTTP on which people label the sentences that they are asked about."""
