@@ -1,6 +1,7 @@
 """A simulated year of review: do recalibrated thresholds keep what they promise?
 
-    python -m tests.benchmarks.calibration [--runs 200] [--reviewers 2] [--seed 0] [--folder FOLDER] [--json PATH]
+    python -m tests.benchmarks.calibration [--runs 200] [--habit-runs 40] [--reviewers 2] [--seed 0] [--folder FOLDER]
+        [--json PATH]
 
 Two apps answer questions with real scores and human labels, one from each data file, at different shares of bad
 answers; at mid-year the one gets worse and the other better. Sentences are asked about as worker.rules.selection says,
@@ -8,6 +9,9 @@ two reviewers and, where they differ, a third answer as the human labels do, eac
 thirtieth day the threshold is recalibrated. What a threshold achieves is looked up in all the traffic of the day, which
 no method sees. Compared are the seeded threshold, recalibration on labels of flagged sentences alone as if they were
 the traffic, and ours, at the first recalibration with 300 labelled sentences and at the end of the year.
+
+So far everything is answered at once. In more years, for recall and ours, reviewers have habits: they read a part, the
+lowest first or all in one sitting, they get tired, or there is much more on some days (calibration_reviewers.py).
 """
 
 from __future__ import annotations
@@ -23,16 +27,19 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from tests.benchmarks.calibration_grades import METHODS, OBJECTIVES, Grade, cells, summary, table
+from tests.benchmarks.calibration_grades import METHODS, OBJECTIVES, Grade, cells, figures, summary, table
+from tests.benchmarks.calibration_reviewers import HABITS
 from tests.benchmarks.calibration_traffic import made_up, read
-from tests.benchmarks.calibration_year import year
+from tests.benchmarks.calibration_year import habitual_year, year
 from tests.benchmarks.labelled_scores import FILES, FOLDER
+from worker.rules.policy import Objective
 
 REPORT = Path("build/bench/calibration.json")
 
 
 def main(
     runs: Annotated[int, typer.Option(min=1, help="Simulated years for each objective.")] = 200,
+    habit_runs: Annotated[int, typer.Option(min=0, help="Simulated years for each habit of reviewers.")] = 40,
     reviewers: Annotated[int, typer.Option(min=1, max=2, help="Who read a sentence before a third settles it.")] = 2,
     seed: Annotated[int, typer.Option(help="What the years are drawn with.")] = 0,
     folder: Annotated[Path, typer.Option(help="Where the labelled answers are.")] = FOLDER,
@@ -47,7 +54,14 @@ def main(
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         years = pool.map(year, *zip(*jobs, strict=True), chunksize=4)
         grades = [one for some in track(years, total=len(jobs), description="years") for one in some]
+        habitual = [(pools, Objective.RECALL, kind, seed, run) for kind in HABITS for run in range(habit_runs)]
+        lived = pool.map(habitual_year, *zip(*habitual, strict=True), chunksize=4) if habitual else iter(())
+        by_year = list(track(lived, total=len(habitual), description="habits"))
     result = figures_of(grades)
+    result["reviewers"] = {
+        kind: figures([one for job, some in zip(habitual, by_year, strict=True) if job[2] == kind for one in some])
+        for kind in (HABITS if habitual else ())
+    }
     report.parent.mkdir(parents=True, exist_ok=True)
     report.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     lines = "".join(json.dumps(asdict(one)) + "\n" for one in grades)
@@ -75,6 +89,8 @@ def show(result: dict[str, Any]) -> None:
                 f"{name:<10} {method:<7} reached {of['reached_rate']:.3f} hit {of['hit_rate']:.3f} "
                 f"covers {of['coverage']:.3f} {of['reasons']}"
             )
+    for kind, of in result["reviewers"].items():
+        print(f"{kind:<18} hit {of['hit_rate']:.3f} covers {of['coverage']:.3f} {of['reasons']}")
 
 
 if __name__ == "__main__":
