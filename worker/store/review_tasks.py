@@ -99,8 +99,11 @@ class ReviewTasks(Repository):
         return count_tasks(connection, wanted)
 
     def all(self, wanted: TaskFilter, *, page: int = 50) -> Iterator[ReviewTask]:
-        """The tasks in the order of creation, without those whose answer was deleted. Each page is a transaction."""
-        after: int | None = 0
+        """The tasks in an order that means nothing, the same each time, without those whose answer was deleted.
+
+        Each page is a transaction.
+        """
+        after: UUID | None = UUID(int=0)
         while after is not None:
             after, tasks = self._page(wanted, after, page)
             yield from tasks
@@ -113,8 +116,8 @@ class ReviewTasks(Repository):
 
     @reads
     def _page(
-        self, connection: Connection, wanted: TaskFilter, after: int, limit: int
-    ) -> tuple[int | None, list[ReviewTask]]:
+        self, connection: Connection, wanted: TaskFilter, after: UUID, limit: int
+    ) -> tuple[UUID | None, list[ReviewTask]]:
         return task_page(connection, wanted, after, limit)
 
 

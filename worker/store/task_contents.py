@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection, Row, Select, String, and_, cast, func, select, tuple_
 
@@ -58,15 +59,18 @@ def task_contents(connection: Connection, task_pks: Sequence[int]) -> dict[int, 
 
 
 def task_page(
-    connection: Connection, wanted: TaskFilter, after: int, limit: int
-) -> tuple[int | None, list[ReviewTask]]:
-    """The next ``limit`` tasks behind primary key ``after`` in the order of creation; their last key, None at the end.
+    connection: Connection, wanted: TaskFilter, after: UUID, limit: int
+) -> tuple[UUID | None, list[ReviewTask]]:
+    """The next ``limit`` tasks behind the id ``after``, in the order of their ids; their last id, None at the end.
 
-    Tasks whose answer was deleted count and are left out.
+    Ids are hashes, so their order is as good as drawn by lot: whoever stops half way has read a random half. Tasks
+    whose answer was deleted count and are left out.
     """
-    pks = list(connection.scalars(_wanted(wanted).where(_tasks.id > after).limit(limit)))
-    contents = task_contents(connection, pks)
-    return (pks[-1] if len(pks) == limit else None), [contents[pk] for pk in pks if pk in contents]
+    behind = _wanted(wanted).add_columns(_tasks.task_id).where(_tasks.task_id > after).order_by(_tasks.task_id)
+    found = connection.execute(behind.limit(limit)).all()
+    contents = task_contents(connection, [row.id for row in found])
+    last = found[-1].task_id if len(found) == limit else None
+    return last, [contents[row.id] for row in found if row.id in contents]
 
 
 def count_tasks(connection: Connection, wanted: TaskFilter) -> int:
@@ -75,7 +79,7 @@ def count_tasks(connection: Connection, wanted: TaskFilter) -> int:
 
 
 def _wanted(wanted: TaskFilter) -> Select[Any]:
-    chosen = select(_tasks.id).where(_tasks.state.in_(wanted.states)).order_by(_tasks.id)
+    chosen = select(_tasks.id).where(_tasks.state.in_(wanted.states))
     if wanted.app is not None:
         chosen = chosen.where(_tasks.app == wanted.app)
     if wanted.since is not None:
