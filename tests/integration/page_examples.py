@@ -17,9 +17,10 @@ from schemas.interaction import Passage
 from tests.integration.store_examples import advance, grounding, prepared, scored, scores_of, selected
 from worker.page.accounts import Accounts, account_line, read_accounts
 from worker.page.application import review_application
-from worker.page.parts import Parts
 from worker.page.reviewer import Identity, Role
+from worker.page.serve import parts_of_store
 from worker.rules.verdict import judge
+from worker.settings.page import PageChoice
 from worker.store.store import Store
 
 SECRET = "a secret of thirty-two characters"
@@ -86,7 +87,8 @@ class Site:
 @contextmanager
 def served(store: Store, identity: Identity, *, is_secure: bool = False) -> Iterator[Site]:
     """The application in a thread of its own, over real connections."""
-    parts = Parts(store.review_queue, store.review_tasks, store.labels, identity, lease_s=600, skip_s=3600)
+    settings = PageChoice(review_page_lease_s=600, review_page_skip_s=3600)
+    parts = parts_of_store(store, identity, settings)
     application = review_application(parts, secret=SECRET, is_secure=is_secure, session_s=3600)
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(application, proxy_headers=False, log_config=None, access_log=False))

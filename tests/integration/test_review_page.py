@@ -24,7 +24,7 @@ from worker.page.accounts import read_accounts
 from worker.page.reviewer import ProxyIdentity, Reviewer, Role
 from worker.page.serve import identity_of
 from worker.settings.page import PageChoice
-from worker.store.store import Store
+from worker.store.store import Store, open_store
 
 HEADER = "X-Forwarded-User"
 HERE = ip_network("127.0.0.0/8")
@@ -321,3 +321,72 @@ def test_reviewers_are_blind_to_each_other_and_a_third_is_asked_where_they_diffe
         assert "Nothing waits" in dan.get("/next").text
         say(cy, third, "partly")
         assert "Nothing waits" in dan.get("/next").text
+
+
+# --- lists ---
+
+
+def test_own_labels_are_listed_corrected_and_taken_back(site: Site, store: Store, database_url: str) -> None:
+    ask(store, ANSWERS[:2])
+    with site.client(headers={HEADER: "ada"}) as client:
+        first = client.get("/next")
+        say(client, say(client, first, "supported", note="<b>sure</b>"), "not_a_claim")
+        own = client.get("/own")
+        assert [label for label in ("supported", "not a claim") if f"<td>{label}</td>" in own.text] == [
+            "supported",
+            "not a claim",
+        ]
+        assert "&lt;b&gt;sure" in own.text
+        say(client, client.get(first.url.path), "partly")
+        client.post(f"{first.url.path}/withdraw", data={"token": token_of(own)})
+    assert rows(database_url, "SELECT label FROM v_review_labels") == [{"label": "not_a_claim"}]
+    assert [row["action"] for row in rows(database_url, LABELS)] == ["label", "label", "label", "withdraw"]
+    with site.client(headers={HEADER: "bob"}) as other:
+        assert "None yet" in other.get("/own").text
+
+
+def test_nobody_takes_back_what_another_said(site: Site, store: Store, database_url: str) -> None:
+    ask(store, ANSWERS[:1])
+    with site.client(headers={HEADER: "ada"}) as ada, site.client(headers={HEADER: "bob"}) as bob:
+        page = ada.get("/next")
+        say(ada, page, "supported")
+        bob.post(f"{page.url.path}/withdraw", data={"token": token_of(bob.get("/next"))})
+    assert [row["action"] for row in rows(database_url, LABELS)] == ["label"]
+
+
+def test_a_lead_sees_both_sides_of_a_dispute_and_decides_it(site: Site, store: Store, database_url: str) -> None:
+    ask(store, ANSWERS[:1], reviewers=2)
+    with site.client(headers={HEADER: "ada"}) as ada, site.client(headers={HEADER: "bob"}) as bob:
+        for client, label in ((ada, "supported"), (bob, "unsupported")):
+            say(client, client.get("/next"), label, note=f"says {label}")
+        assert ada.get("/disputes").status_code == 403
+    with site.client(headers={HEADER: "lea"}) as lead:
+        shown = lead.get("/disputes")
+        assert [side in shown.text for side in ("says supported", "says unsupported", ANSWERS[0])] == [True] * 3
+        address = re.findall(r'href="(/tasks/[^"]+)"', shown.text)
+        say(lead, lead.get(address[0]), "supported")
+        assert "They do not." in lead.get("/disputes").text
+    assert rows(database_url, "SELECT state FROM review_tasks") == [{"state": "labelled"}]
+    assert rows(database_url, "SELECT unsupported FROM v_review_consensus") == [{"unsupported": False}]
+
+
+def test_one_app_can_be_chosen_and_left(site: Site, store: Store) -> None:
+    ask(store, ANSWERS[:1])
+    with site.client(headers={HEADER: "ada"}) as client:
+        assert "<td>1</td>" in client.get("/apps").text
+        assert "Nothing waits for you in <bdi>desk &amp; co</bdi>" in client.get("/next?app=desk+%26+co").text
+        assert "Nothing waits" in client.get("/next").text
+        assert client.get("/next?app=shop").url.path.startswith("/tasks/")
+        assert client.get("/next?app=").url.path.startswith("/tasks/")
+
+
+def test_while_the_database_is_away_people_are_told_and_nothing_breaks() -> None:
+    with (
+        open_store("postgresql+psycopg://nobody@127.0.0.1:1/none", application_name="gasp-test") as away,
+        served(away, ProxyIdentity(HEADER, [HERE], frozenset())) as site,
+        site.client(headers={HEADER: "ada"}) as client,
+    ):
+        answer = client.get("/next")
+        assert answer.status_code == 503
+        assert "kept on this device" in answer.text
+        assert client.get("/healthz").status_code == 200

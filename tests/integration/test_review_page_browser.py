@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.integration.page_examples import PASSWORD, Site, accounts, ask, served
 from tests.integration.store_examples import rows
+from worker.page.reviewer import ProxyIdentity, Reviewer, Role
+from worker.page.saying import label_of
 from worker.store.store import Store
 
 CHROMIUM = shutil.which("chromium")
@@ -19,7 +22,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium (
 
 ANSWERS = [f"Tour number {number} starts at noon and takes 90 minutes." for number in range(10)]
 HELD = "SELECT label, detail, note FROM v_review_labels ORDER BY time"
-PHONE = {"width": 390, "height": 844}
+PHONE = ViewportSize(width=390, height=844)
 LARGE = 200_000
 
 
@@ -46,6 +49,7 @@ def page(browser: Browser, site: Site) -> Iterator[Page]:
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
         page.goto(site.url)
+        expect(page.get_by_label("Name")).to_be_focused()
         page.keyboard.type("ada")
         page.keyboard.press("Tab")
         page.keyboard.type(PASSWORD)
@@ -160,7 +164,7 @@ def test_enter_without_a_choice_stores_nothing(page: Page, store: Store, databas
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_has_one_column_without_a_scroll_to_the_side(page: Page, store: Store, scheme: str) -> None:
     ask(store, ANSWERS[:1])
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]  # two numbers
+    page.set_viewport_size(PHONE)
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of its words
     begin(page)
     shown(page, f"phone-{scheme}")
@@ -169,11 +173,45 @@ def test_a_phone_has_one_column_without_a_scroll_to_the_side(page: Page, store: 
     assert len({round(box["x"]) for box in columns if box}) == 1
 
 
+def test_the_lists_fit_a_phone(browser: Browser, store: Store) -> None:
+    ask(store, ANSWERS[:2], reviewers=2)
+    queue, everybody = store.review_queue, ProxyIdentity("X-User", [ip_network("127.0.0.1")], frozenset({"lea"}))
+    for who, word in (("ada", "supported"), ("lea", "unsupported")):
+        for _ in range(2):
+            asked = queue.take(who, 60)
+            assert asked is not None
+            task = store.review_tasks.by_id(asked.task_id)
+            assert task is not None
+            said = label_of(task, asked.sentence_index, Reviewer(who, Role.LEAD), {"label": word, "note": "x" * 300})
+            assert store.labels.add([said], "page") == ["stored"]
+    with (
+        served(store, everybody) as site,
+        browser.new_context(extra_http_headers={"X-User": "lea"}, viewport=PHONE) as context,
+    ):
+        page = context.new_page()
+        for name in ("own", "apps", "disputes"):
+            page.goto(f"{site.url}/{name}")
+            shown(page, f"phone-{name}")
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        expect(page.locator(".side")).to_have_count(4)
+
+
+def test_every_control_has_a_name_and_every_part_a_place(page: Page, store: Store) -> None:
+    ask(store, ANSWERS[:1])
+    begin(page)
+    for control in page.get_by_role("radio").all() + page.get_by_role("button").all():
+        assert control.evaluate("element => element.labels?.length || element.textContent.trim()")
+    expect(page.get_by_role("group", name="Do the passages support the marked sentence?")).to_be_visible()
+    for region in ("Question and answer", "Passages"):
+        expect(page.get_by_role("region", name=region)).to_be_visible()
+    expect(page.get_by_role("textbox", name="Note")).to_be_visible()
+
+
 def test_a_hostile_answer_is_shown_and_labelled(page: Page, store: Store, database_url: str) -> None:
     markup = "</mark></div><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     hostile = f"{markup} \u202e\u2067 مرحبا {'W' * 2000} " + "تذكرة 12 € " * (LARGE // 12)
     ask(store, [hostile], passages=[hostile, markup], question=markup)
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]  # two numbers
+    page.set_viewport_size(PHONE)
     begin(page)
     assert page.title() == "shop · Review"
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

@@ -618,7 +618,9 @@ def test_the_page_shows_tasks_and_adds_labels_and_takes_them_back(owner: str) ->
         assert store.labels.add([label_of(task, asked.sentence_index, ada, {"label": "partly"})], "page") == ["stored"]
         assert store.review_queue.progress("ada", TOOL).today == 1
         (said,) = store.review_queue.said_lately("ada", TOOL, 5)
-        assert store.labels.add([withdrawal_of(said, task, ada)], "page") == ["withdrawn"]
+        assert store.labels.add([withdrawal_of(said, ada)], "page") == ["withdrawn"]
+        assert store.review_queue.waiting_by_app("ada") == [("shop", 1)]
+        assert store.disputes.open(5) == []
         store.review_queue.skip("ada", asked.task_id, 60)
         assert store.review_queue.said_of("ada", TOOL, asked.task_id) == {}
 

@@ -17,8 +17,9 @@ from starlette.staticfiles import StaticFiles
 
 from worker.page.entrance import log_in, log_out, show_login
 from worker.page.guard import SafeHeaders, read_form
+from worker.page.lists import show_apps, show_disputes, show_own
 from worker.page.parts import Parts, open_pages, pages_of, parts_of
-from worker.page.reviewing import give_label, next_task, show_task, skip_task, undo
+from worker.page.reviewing import give_label, next_task, show_task, skip_task, undo, withdraw
 from worker.store.errors import StoreError
 
 COOKIE = "gasp_review"
@@ -62,9 +63,13 @@ def _routes() -> list[Route | Mount]:
         Route("/logout", _posted(log_out), methods=["POST"]),
         Route("/next", next_task),
         Route("/undo", _posted(undo), methods=["POST"]),
+        Route("/apps", show_apps),
+        Route("/own", show_own),
+        Route("/disputes", show_disputes),
         Route(task, show_task),
         Route(task, _posted(give_label), methods=["POST"]),
         Route(f"{task}/skip", _posted(skip_task), methods=["POST"]),
+        Route(f"{task}/withdraw", _posted(withdraw), methods=["POST"]),
         Mount("/static", StaticFiles(packages=[("worker.page", "static")])),
     ]
 

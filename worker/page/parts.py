@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 from worker.page.guard import form_token
 from worker.page.reviewer import Identity, Reviewer
 from worker.page.screen import DETAILS, LABELS
+from worker.store.disputes import Disputes
 from worker.store.labels import Labels
 from worker.store.review_queue import ReviewQueue
 from worker.store.review_tasks import ReviewTasks
@@ -23,6 +24,7 @@ class Parts:
     """The repositories, who asks, and for how many seconds a task is leased and a skipped one is not offered again."""
 
     queue: ReviewQueue
+    disputes: Disputes
     tasks: ReviewTasks
     labels: Labels
     identity: Identity

@@ -10,21 +10,25 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from worker.page.parts import Parts, pages_of, parts_of, reviewer_of
+from worker.page.reviewer import Reviewer
 from worker.page.saying import TOOL, label_of, store, withdrawal_of
 from worker.page.screen import Screen, screen_of
-from worker.store.review_queue import Asked
+from worker.store.review_queue import Asked, Said
 
+MAX_APP_CHARS = 200
 _SEE_OTHER = 303
 
 
 def next_task(request: Request) -> Response:
-    """Lead to the next sentence that waits for the reviewer."""
+    """Lead to the next sentence that waits for the reviewer, of the app that they chose if they chose one."""
     who, parts = reviewer_of(request), parts_of(request)
-    asked = parts.queue.take(who.name, parts.lease_s)
+    if "app" in request.query_params:
+        request.session["app"] = request.query_params["app"][:MAX_APP_CHARS]
+    asked = parts.queue.take(who.name, parts.lease_s, request.session.get("app") or None)
     if asked is not None:
         return _to(asked)
     progress = parts.queue.progress(who.name, TOOL)
-    return pages_of(request).answer(request, "empty.html", who, progress=progress)
+    return pages_of(request).answer(request, "empty.html", who, progress=progress, app=request.session.get("app", ""))
 
 
 def show_task(request: Request) -> Response:
@@ -64,11 +68,23 @@ def undo(request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG001
     """Take the reviewer's last label back, and lead to its sentence."""
     who, parts = reviewer_of(request), parts_of(request)
     lately = parts.queue.said_lately(who.name, TOOL, 1)
-    task = parts.tasks.by_id(lately[0].asked.task_id) if lately else None
-    if task is None:
+    if not lately:
         return RedirectResponse("/next", _SEE_OTHER)
-    store(parts.labels, withdrawal_of(lately[0], task, who))
+    _take_back(parts, who, lately[0])
     return _to(lately[0].asked)
+
+
+def withdraw(request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG001 - as above
+    """Take the reviewer's label of one sentence back, and lead to their list."""
+    who, parts = reviewer_of(request), parts_of(request)
+    said = parts.queue.said_of(who.name, TOOL, request.path_params["task"]).get(request.path_params["sentence"])
+    if said is not None:
+        _take_back(parts, who, said)
+    return RedirectResponse("/own", _SEE_OTHER)
+
+
+def _take_back(parts: Parts, who: Reviewer, said: Said) -> None:
+    store(parts.labels, withdrawal_of(said, who))
 
 
 def _screen(request: Request, parts: Parts) -> Screen:

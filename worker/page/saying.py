@@ -44,17 +44,17 @@ def label_of(task: ReviewTask, sentence_index: int, who: Reviewer, form: Mapping
         raise HTTPException(400, "Choose one of the labels.") from None
 
 
-def withdrawal_of(said: Said, task: ReviewTask, who: Reviewer) -> ReviewLabel:
+def withdrawal_of(said: Said, who: Reviewer) -> ReviewLabel:
     """What takes a label back."""
     return ReviewLabel.model_validate(
         {
             "tool": TOOL,
             "external_id": said.external_id,
             "action": LabelAction.WITHDRAW,
-            "task_id": task.task_id,
-            "app": task.app,
-            "interaction_id": task.interaction_id,
-            "revision": task.revision,
+            "task_id": said.asked.task_id,
+            "app": said.app,
+            "interaction_id": said.interaction_id,
+            "revision": said.revision,
             "sentence_index": said.asked.sentence_index,
             "reviewer": who.name,
             "labelled_at": datetime.now(UTC),

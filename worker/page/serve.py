@@ -55,6 +55,7 @@ def parts_of_store(store: Store, identity: Identity, settings: PageChoice) -> Pa
     """What the application is made of."""
     return Parts(
         queue=store.review_queue,
+        disputes=store.disputes,
         tasks=store.review_tasks,
         labels=store.labels,
         identity=identity,

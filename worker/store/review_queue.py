@@ -56,13 +56,15 @@ ORDER BY EXISTS (
 LIMIT 1
 """)  # noqa: S608 - of this module's own constants
 _COUNT = text(f"SELECT count(*) {_WAITING}")
+_BY_APP = text(f"SELECT t.app, count(*) AS waiting {_WAITING} GROUP BY t.app ORDER BY t.app")
 _LEASE = text("""
 INSERT INTO review_leases (task_pk, reviewer, is_skipped, leased_until)
 SELECT id, :reviewer, :is_skipped, now() + make_interval(secs => :lease_s) FROM review_tasks WHERE task_id = :task_id
 ON CONFLICT (task_pk, reviewer) DO UPDATE SET is_skipped = excluded.is_skipped, leased_until = excluded.leased_until
 """)
 _SAID = """
-SELECT l.time, l.external_id, l.task_id, l.sentence_index, l.label, l.detail, l.note, t.app
+SELECT l.time, l.external_id, l.task_id, l.sentence_index, l.label, l.detail, l.note, t.app,
+    t.interaction_id, t.revision
 FROM v_standing_labels l JOIN review_tasks t ON t.task_id = l.task_id
 WHERE l.tool = :tool AND l.reviewer = :reviewer
 """
@@ -88,6 +90,8 @@ class Said:
 
     asked: Asked
     app: str
+    interaction_id: str
+    revision: int
     at: datetime
     external_id: str
     label: str
@@ -141,6 +145,11 @@ class ReviewQueue(Repository):
         return Progress(waiting, today)
 
     @reads
+    def waiting_by_app(self, connection: Connection, reviewer: str) -> list[tuple[str, int]]:
+        """The apps in which sentences wait for the reviewer, and how many."""
+        return [(row.app, row.waiting) for row in connection.execute(_BY_APP, {"reviewer": reviewer, "app": None})]
+
+    @reads
     def said_of(self, connection: Connection, reviewer: str, tool: str, task_id: UUID) -> dict[int, Said]:
         """The reviewer's labels of this tool on a task, by the sentence's index."""
         asked = {"reviewer": reviewer, "tool": tool, "task_id": task_id}
@@ -155,4 +164,6 @@ class ReviewQueue(Repository):
 
 def _said(row: Row[Any]) -> Said:
     place = Asked(row.task_id, row.sentence_index)
-    return Said(place, row.app, row.time, row.external_id, row.label, row.detail, row.note)
+    return Said(
+        place, row.app, row.interaction_id, row.revision, row.time, row.external_id, row.label, row.detail, row.note
+    )

@@ -8,6 +8,7 @@ from typing import Self
 from worker.store.attribution_jobs import AttributionJobs
 from worker.store.calibration_runs import CalibrationRuns
 from worker.store.database import Database
+from worker.store.disputes import Disputes
 from worker.store.engine import open_engine
 from worker.store.evidence import Evidence
 from worker.store.exports import Exports
@@ -80,6 +81,7 @@ class Store:
         self.sampling = Sampling(database)
         self.review_tasks = ReviewTasks(database)
         self.review_queue = ReviewQueue(database)
+        self.disputes = Disputes(database)
         self.labels = Labels(database)
         self.votes = Votes(database)
         # Maintenance of the database, and looks at it.
