@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -295,6 +296,18 @@ def test_two_reviewers_never_have_the_same_task_open(site: Site, store: Store, d
         assert bob.get("/next").url.path == last.url.path
 
 
+def test_reviewers_who_ask_at_the_same_moment_get_different_tasks(site: Site, store: Store) -> None:
+    ask(store, [f"Tour {number} starts at noon." for number in range(12)])
+    names = [f"reviewer {number}" for number in range(12)]
+
+    def ask_next(name: str) -> str:
+        with site.client(headers={HEADER: name}) as client:
+            return client.get("/next").url.path
+
+    with ThreadPoolExecutor(len(names)) as everybody:
+        assert len(set(everybody.map(ask_next, names))) == len(names)
+
+
 def test_a_skipped_task_goes_to_others(site: Site, store: Store) -> None:
     ask(store, ANSWERS[:1])
     with site.client(headers={HEADER: "ada"}) as ada, site.client(headers={HEADER: "bob"}) as bob:
@@ -370,12 +383,28 @@ def test_a_lead_sees_both_sides_of_a_dispute_and_decides_it(site: Site, store: S
     assert rows(database_url, "SELECT unsupported FROM v_review_consensus") == [{"unsupported": False}]
 
 
+def test_a_lead_looks_at_one_exchange_by_its_address(site: Site, store: Store) -> None:
+    ask(store, ["A <b>ticket</b> costs 20 euros."])
+    address = "/interaction?app=shop&id=id-0"
+    with site.client(headers={HEADER: "lea"}) as lead:
+        shown = lead.get(address).text
+        assert "<bdi>A &lt;b&gt;ticket&lt;/b&gt; costs 20 euros.</bdi></mark>" in shown
+        assert "<td>0.050</td>" in shown
+        assert shown.count("<article") == len(PASSAGES)
+        assert lead.get(f"{address}&revision=1").status_code == 200
+        for other in ("&revision=2", "&revision=x", "&revision=99999999999999", "0", "%00"):
+            assert lead.get(address + other).status_code == 404
+    with site.client(headers={HEADER: "ada"}) as reviewer:
+        assert reviewer.get(address).status_code == 403
+
+
 def test_one_app_can_be_chosen_and_left(site: Site, store: Store) -> None:
     ask(store, ANSWERS[:1])
     with site.client(headers={HEADER: "ada"}) as client:
         assert "<td>1</td>" in client.get("/apps").text
         assert "Nothing waits for you in <bdi>desk &amp; co</bdi>" in client.get("/next?app=desk+%26+co").text
         assert "Nothing waits" in client.get("/next").text
+        assert client.get("/next?app=%00%ff").status_code == 200
         assert client.get("/next?app=shop").url.path.startswith("/tasks/")
         assert client.get("/next?app=").url.path.startswith("/tasks/")
 

@@ -17,6 +17,7 @@ from worker.store.disputes import Disputes
 from worker.store.labels import Labels
 from worker.store.review_queue import ReviewQueue
 from worker.store.review_tasks import ReviewTasks
+from worker.store.stored_answers import StoredAnswers
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Parts:
     disputes: Disputes
     tasks: ReviewTasks
     labels: Labels
+    answers: StoredAnswers
     identity: Identity
     lease_s: float
     skip_s: float

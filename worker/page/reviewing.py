@@ -23,7 +23,7 @@ def next_task(request: Request) -> Response:
     """Lead to the next sentence that waits for the reviewer, of the app that they chose if they chose one."""
     who, parts = reviewer_of(request), parts_of(request)
     if "app" in request.query_params:
-        request.session["app"] = request.query_params["app"][:MAX_APP_CHARS]
+        request.session["app"] = request.query_params["app"].replace("\0", "")[:MAX_APP_CHARS]
     asked = parts.queue.take(who.name, parts.lease_s, request.session.get("app") or None)
     if asked is not None:
         return _to(asked)

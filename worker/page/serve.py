@@ -58,6 +58,7 @@ def parts_of_store(store: Store, identity: Identity, settings: PageChoice) -> Pa
         disputes=store.disputes,
         tasks=store.review_tasks,
         labels=store.labels,
+        answers=store.stored_answers,
         identity=identity,
         lease_s=settings.review_page_lease_s,
         skip_s=settings.review_page_skip_s,

@@ -39,6 +39,7 @@ from worker.store.sentences import Sentences
 from worker.store.server import Server
 from worker.store.session import endless
 from worker.store.settlements import Settlements
+from worker.store.stored_answers import StoredAnswers
 from worker.store.thresholds import Thresholds
 from worker.store.traces import Traces
 from worker.store.votes import Votes
@@ -82,6 +83,7 @@ class Store:
         self.review_tasks = ReviewTasks(database)
         self.review_queue = ReviewQueue(database)
         self.disputes = Disputes(database)
+        self.stored_answers = StoredAnswers(database)
         self.labels = Labels(database)
         self.votes = Votes(database)
         # Maintenance of the database, and looks at it.
