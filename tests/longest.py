@@ -28,6 +28,7 @@ LONGEST = (
     "tests/integration/test_benchmarks.py",
     "tests/acceptance/test_bad_inputs.py",
     "tests/integration/test_review_topic.py",
+    "tests/integration/test_review_page_browser.py",
     "tests/integration/test_wheel.py",
     "tests/integration/test_broker_security.py",
     "tests/integration/test_roles.py",

@@ -13,6 +13,7 @@ from worker.page.reviewer import Role
 from worker.page.saying import TOOL
 from worker.page.screen import Screen, screen_of
 from worker.store.disputes import Dispute
+from worker.store.review_queue import LATELY_DAYS
 
 MAX_OWN = 200
 MAX_DISPUTED = 20
@@ -36,9 +37,8 @@ def show_apps(request: Request) -> Response:
 def show_own(request: Request) -> Response:
     """The reviewer's last labels, to correct them or take them back."""
     who, parts = reviewer_of(request), parts_of(request)
-    return pages_of(request).answer(
-        request, "own.html", who, said=parts.queue.said_lately(who.name, TOOL, MAX_OWN), most=MAX_OWN
-    )
+    said = parts.queue.said_lately(who.name, TOOL, MAX_OWN)
+    return pages_of(request).answer(request, "own.html", who, said=said, most=MAX_OWN, days=LATELY_DAYS)
 
 
 def show_disputes(request: Request) -> Response:

@@ -16,6 +16,9 @@ from sqlalchemy import Connection, Row, text
 
 from worker.store.repository import Repository, reads, writes
 
+LATELY_DAYS = 30
+"""How long ago one's own labels may have come to be listed: the whole table would be read otherwise."""
+
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtext('gasp review leases'))")
 _END = text("DELETE FROM review_leases WHERE leased_until <= now()")
 
@@ -69,7 +72,11 @@ FROM v_standing_labels l JOIN review_tasks t ON t.task_id = l.task_id
 WHERE l.tool = :tool AND l.reviewer = :reviewer
 """
 _SAID_OF_TASK = text(f"{_SAID} AND l.task_id = :task_id ORDER BY l.sentence_index")
-_SAID_LATELY = text(f"{_SAID} ORDER BY l.time DESC, l.external_id LIMIT :limit")
+_SAID_LATELY = text(f"""
+{_SAID} AND l.received_at > now() - interval '{LATELY_DAYS} days'
+ORDER BY l.time DESC, l.external_id
+LIMIT :limit
+""")
 _TODAY = text("""
 SELECT count(*) FROM v_standing_labels
 WHERE tool = :tool AND reviewer = :reviewer AND received_at >= date_trunc('day', now(), 'UTC')
@@ -157,7 +164,7 @@ class ReviewQueue(Repository):
 
     @reads
     def said_lately(self, connection: Connection, reviewer: str, tool: str, limit: int) -> list[Said]:
-        """The reviewer's last labels of this tool, the latest first."""
+        """The reviewer's last labels of this tool, of ``LATELY_DAYS``, the latest first."""
         asked = {"reviewer": reviewer, "tool": tool, "limit": limit}
         return [_said(row) for row in connection.execute(_SAID_LATELY, asked)]
 
