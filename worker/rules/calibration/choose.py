@@ -31,8 +31,8 @@ def choose(estimates: Estimates, curve: Curve, policy: ReviewPolicy, sentences_a
 
     Recall: from where nearly everything is flagged downwards, the last whose lower bound of recall still reaches the
     target; recall only falls on the way, so the level of one bound is that of the walk. Precision: the highest whose
-    lower bound of precision reaches the target. Cost: where one more flag stops to pay. Budget: the highest that flags
-    no more than the target.
+    lower bound of precision reaches the target, which is one for all thresholds and looks. Cost: where one more flag
+    stops to pay. Budget: the highest that flags no more than the target.
     """
     holds = fulfilled(estimates, policy, sentences_a_day)
     match policy.objective:
@@ -51,7 +51,7 @@ def fulfilled(estimates: Estimates, policy: ReviewPolicy, sentences_a_day: float
         case Objective.RECALL:
             return np.asarray(estimates.recall.low >= policy.target)
         case Objective.PRECISION:
-            return np.asarray(estimates.precision.low >= policy.target)
+            return np.asarray(estimates.sure_precision >= policy.target)
         case Objective.COST:
             return np.ones(len(estimates.thresholds), dtype=np.bool_)
         case Objective.BUDGET:

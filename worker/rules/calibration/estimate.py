@@ -15,18 +15,24 @@ from worker.rules.calibration.interval import Interval, Total
 from worker.rules.calibration.labels import Booleans, Codes, Floats, Sample
 from worker.rules.calibration.silence import share_within, unheard_of
 
+# Of years of weekly looks at 200 thresholds, one in twenty finds a precision by this bound that no threshold has. By a
+# bound of 95 % it is nearly every second one.
+SURE = 0.998
+
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
     """One entry per threshold (a score, rising). ``flagged_share`` is counted in the traffic, which needs no labels.
 
-    ``missed`` is the share of the unflagged sentences that is unsupported.
+    ``missed`` is the share of the unflagged sentences that is unsupported. ``sure_precision`` is a lower bound of the
+    precision that holds for all thresholds and all of a year's looks together, in 19 of 20 years.
     """
 
     thresholds: Floats
     flagged_share: Floats
     recall: Interval
     precision: Interval
+    sure_precision: Floats
     missed: Interval
     prior: Interval
 
@@ -61,6 +67,7 @@ def estimate(sample: Sample, thresholds: Floats, traffic: Floats, curve: Curve) 
         flagged_share=flagged_share,
         recall=_at_worst(share_within(hits, missed, unheard.bad_below, unheard.bad_above), flagged_share, prior),
         precision=share_within(hits, false_alarms, unheard.bad_below, unheard.good_below),
+        sure_precision=share_within(hits, false_alarms, unheard.bad_below, unheard.good_below, SURE).low,
         missed=share_within(missed, passed, unheard.bad_above, unheard.good_above),
         prior=prior,
     )

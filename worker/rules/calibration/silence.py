@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from worker.rules.calibration.curve import Curve
-from worker.rules.calibration.interval import Interval, Total, share
+from worker.rules.calibration.interval import CONFIDENCE, Interval, Total, share
 from worker.rules.calibration.labels import Booleans, Codes, Floats, Sample
 
 # How many labels beside a silent score say how much is unsupported there, and how few say nothing.
@@ -61,11 +61,11 @@ def unheard_of(sample: Sample, thresholds: Floats, curve: Curve) -> Unheard:
     )
 
 
-def share_within(part: Total, rest: Total, of_part: Range, of_rest: Range) -> Interval:
+def share_within(part: Total, rest: Total, of_part: Range, of_rest: Range, confidence: float = CONFIDENCE) -> Interval:
     """The share of ``part`` in both, whatever the silent sentences are."""
-    low = share(_with(part, of_part.low), _with(rest, of_rest.high)).low
+    low = share(_with(part, of_part.low), _with(rest, of_rest.high), confidence).low
     middle = share(_with(part, of_part.middle), _with(rest, of_rest.middle)).estimate
-    high = share(_with(part, of_part.high), _with(rest, of_rest.low)).high
+    high = share(_with(part, of_part.high), _with(rest, of_rest.low), confidence).high
     return Interval(middle, low, high)
 
 
