@@ -85,9 +85,9 @@ class Site:
 
 
 @contextmanager
-def served(store: Store, identity: Identity, *, is_secure: bool = False) -> Iterator[Site]:
+def served(store: Store, identity: Identity, *, is_secure: bool = False, **chosen: object) -> Iterator[Site]:
     """The application in a thread of its own, over real connections."""
-    settings = PageChoice(review_page_lease_s=600, review_page_skip_s=3600)
+    settings = PageChoice.model_validate(chosen)
     parts = parts_of_store(store, identity, settings)
     application = review_application(parts, secret=SECRET, is_secure=is_secure, session_s=3600)
     listener = socket.create_server(("127.0.0.1", 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import socket
@@ -22,6 +23,7 @@ from tests.waiting import wait_until
 from worker.cli import app
 from worker.errors import SettingsError
 from worker.page.accounts import read_accounts
+from worker.page.guidelines import MAX_BYTES, read_guidelines
 from worker.page.reviewer import ProxyIdentity, Reviewer, Role
 from worker.page.serve import identity_of
 from worker.settings.page import PageChoice
@@ -233,6 +235,28 @@ def test_a_screen_has_everything_but_what_would_sway(site: Site, store: Store) -
         address = page.url.path
         say(client, page, "supported")
         assert "The audit: score 0.050, flagged" in " ".join(client.get(address).text.split())
+
+
+def test_the_guidelines_of_the_app_are_in_reach(store: Store, tmp_path: Path) -> None:
+    ask(store, ANSWERS[:1])
+    (tmp_path / "default.txt").write_text("for every other app", "utf-8")
+    for text in ("for every other app", "<i>prices</i> must match"):
+        with (
+            served(store, ProxyIdentity(HEADER, [HERE], frozenset()), review_page_guidelines=tmp_path) as site,
+            site.client(headers={HEADER: "ada"}) as client,
+        ):
+            assert html.escape(text) in client.get("/next").text
+        (tmp_path / "shop.txt").write_text("<i>prices</i> must match", "utf-8")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"x" * (MAX_BYTES + 1)])
+def test_guidelines_that_cannot_be_shown_stop_the_start(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a%2Fb.txt").write_bytes(b"of an app with a stroke")
+    assert read_guidelines(tmp_path).of("a/b") == "of an app with a stroke"
+    (tmp_path / "shop.txt").write_bytes(content)
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(SettingsError, match="GASP_REVIEW_PAGE_GUIDELINES"):
+            read_guidelines(folder)
 
 
 # --- labels ---

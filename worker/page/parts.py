@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from worker.page.guard import form_token
+from worker.page.guidelines import Guidelines
 from worker.page.reviewer import Identity, Reviewer
 from worker.page.screen import DETAILS, LABELS
 from worker.store.disputes import Disputes
@@ -22,7 +23,10 @@ from worker.store.stored_answers import StoredAnswers
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The repositories, who asks, and for how many seconds a task is leased and a skipped one is not offered again."""
+    """The repositories, who asks, and what they go by.
+
+    A task is leased for ``lease_s`` seconds, and a skipped one is not offered again for ``skip_s``.
+    """
 
     queue: ReviewQueue
     disputes: Disputes
@@ -30,6 +34,7 @@ class Parts:
     labels: Labels
     answers: StoredAnswers
     identity: Identity
+    guidelines: Guidelines
     lease_s: float
     skip_s: float
 

@@ -45,6 +45,7 @@ def show_task(request: Request) -> Response:
         said=said.get(screen.sentence.index),
         place=screen.asked.index(screen.sentence.index) + 1,
         progress=parts.queue.progress(who.name, TOOL),
+        guidelines=parts.guidelines.of(screen.task.app),
     )
 
 

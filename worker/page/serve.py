@@ -11,6 +11,7 @@ import uvicorn
 from worker.errors import SettingsError
 from worker.page.accounts import Accounts, read_accounts
 from worker.page.application import review_application
+from worker.page.guidelines import read_guidelines
 from worker.page.parts import Parts
 from worker.page.reviewer import Identity, ProxyIdentity
 from worker.settings.page import PageChoice
@@ -60,6 +61,7 @@ def parts_of_store(store: Store, identity: Identity, settings: PageChoice) -> Pa
         labels=store.labels,
         answers=store.stored_answers,
         identity=identity,
+        guidelines=read_guidelines(settings.review_page_guidelines),
         lease_s=settings.review_page_lease_s,
         skip_s=settings.review_page_skip_s,
     )

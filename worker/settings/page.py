@@ -33,6 +33,11 @@ class PageChoice(BaseModel):
         description="A file with logins of the page's own in place of a proxy, for trials. Its lines are made "
         "by `gasp-worker review account`",
     )
+    review_page_guidelines: Path | None = Field(
+        None,
+        description="A folder with a text for the reviewers of each app, `<app>.txt`, the app's name percent-encoded; "
+        "`default.txt` is for every other one",
+    )
     review_page_secret: SecretStr | None = Field(
         None,
         description="The secret that signs sessions; 32 characters or more. Without it every start makes one, and "
