@@ -41,7 +41,8 @@ def review_application(parts: Parts, *, secret: str, is_secure: bool, session_s:
         secret_key=secret,
         session_cookie=COOKIE,
         max_age=session_s,
-        same_site="strict",
+        # A link to a task, followed from elsewhere, must find the session. Forms have their token besides.
+        same_site="lax",
         https_only=is_secure,
     )
     application = Starlette(
