@@ -6,7 +6,7 @@ from scipy.stats import beta
 
 from worker.report.quality import quality, reliability
 from worker.rules.calibration.curve import Curve
-from worker.rules.calibration.labels import LabelledSentence, sample_of
+from worker.rules.calibration.labels import LabelledSentence, Unanswered, sample_of
 
 LIKELY = Curve((0.0, 1.0), (0.8, 0.2))
 
@@ -47,3 +47,13 @@ def test_a_single_label_of_one_score_is_no_fault() -> None:
     assert found is not None
     assert found.in_force.recall.at(0)[0] == 0
     assert [one.labels for one in found.reliability] == [1]
+
+
+def test_what_nobody_answered_changes_what_a_label_stands_for() -> None:
+    asked = [labelled(score, index, unsupported=score < 0.5) for index, score in enumerate([0.2, 0.9] * 30)]
+    open_ones = [Unanswered(0.9, 0.5, 0.0)] * 60
+    everything, half = (quality(asked, np.array([0.2, 0.9]), 0.5, None, rest) for rest in ([], open_ones))
+    assert everything is not None
+    assert half is not None
+    assert (everything.response.rate, half.response.rate) == pytest.approx((1.0, 0.5))
+    assert half.in_force.prior.estimate[0] < everything.in_force.prior.estimate[0]

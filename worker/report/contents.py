@@ -45,5 +45,9 @@ def gather(store: Store, app: str, since: datetime, scorer: str | None) -> Conte
     threshold = threshold_for(app, store.thresholds.in_force(scorer_id))
     found = store.reports.read(subject, threshold.correction)
     return Contents(
-        subject, label, threshold, found, quality(found.labels, found.scores, threshold.flag_below, threshold.curve)
+        subject,
+        label,
+        threshold,
+        found,
+        quality(found.labels, found.scores, threshold.flag_below, threshold.curve, found.unanswered),
     )

@@ -150,8 +150,10 @@ def _interval(interval: Interval) -> tuple[str, str]:
 def _estimates_note(quality: Quality) -> str:
     return (
         "Recall, precision and the share of unsupported sentences are those of the threshold in force, estimated from "
-        f"the labels of the period {_INTERVALS}. Each label counts by how seldom such a sentence was asked about; "
-        f"together they tell as much as {quality.sample.effective_n:.0f} sentences chosen at random."
+        f"the labels of the period {_INTERVALS}. Each label counts by how seldom such a sentence was asked about and "
+        f"answered; {_share(quality.response.rate)} of what was asked about is answered, by what it stands for, and "
+        f"{_share(quality.response.silent)} lies at scores where hardly anybody answers. "
+        f"Together the labels tell as much as {quality.sample.effective_n:.0f} sentences chosen at random."
     )
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from worker.rules.calibration.curve import Curve
 from worker.rules.calibration.estimate import Estimates, estimate, total
 from worker.rules.calibration.interval import share
-from worker.rules.calibration.labels import Floats, LabelledSentence, Sample, sample_of
+from worker.rules.calibration.labels import Floats, LabelledSentence, Sample, Unanswered
+from worker.rules.calibration.response import Response, weighted_by_response
 
 BINS = 6
 # A bin of fewer would say nothing.
@@ -39,23 +40,29 @@ class Quality:
     """
 
     sample: Sample
+    response: Response
     in_force: Estimates
     over_thresholds: Estimates
     reliability: tuple[Bin, ...]
 
 
 def quality(
-    labels: Sequence[LabelledSentence], scores: Floats, flag_below: float, curve: Curve | None
+    labels: Sequence[LabelledSentence],
+    scores: Floats,
+    flag_below: float,
+    curve: Curve | None,
+    unanswered: Sequence[Unanswered] = (),
 ) -> Quality | None:
-    """What the labels say; None if there are none, or no scores to set them against."""
+    """What the labels say, beside what nobody answered; None if there are none, or no scores to set them against."""
     if not labels or not len(scores):
         return None
-    sample = sample_of(labels)
+    sample, response = weighted_by_response(labels, unanswered)
     likely = EVEN if curve is None else curve
     first, last = np.quantile(scores, (0.002, 0.9))
     thresholds = np.linspace(first, last, THRESHOLDS)
     return Quality(
         sample=sample,
+        response=response,
         in_force=estimate(sample, np.array([flag_below]), scores, likely),
         over_thresholds=estimate(sample, thresholds, scores, likely),
         reliability=() if curve is None else reliability(sample, curve),

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, TableClause, and_, column, func, or_, select, table
 
-from worker.rules.calibration.labels import Floats, LabelledSentence
+from worker.rules.calibration.labels import Floats, LabelledSentence, Unanswered
 from worker.rules.refit.correction import Correction
-from worker.rules.scale import labelled_under
+from worker.rules.scale import labelled_under, unanswered_under
 from worker.store.corrected import corrected_score
-from worker.store.evidence import labelled_sentences
+from worker.store.evidence import labelled_sentences, unanswered_sentences
 from worker.store.queue_days import queue_days
 from worker.store.report_contents import Change, Found, LanguageCount, Lowest, ReviewerAgreement, Run, Subject, Totals
 from worker.store.repository import Repository
@@ -99,6 +99,7 @@ def _found(connection: Connection, subject: Subject, correction: Correction | No
         languages=_languages(connection, subject),
         scores=_scores(connection, subject, totals.answers, correction),
         labels=_labelled(connection, subject, correction),
+        unanswered=_unanswered(connection, subject, correction),
         days=queue_days(connection, subject.app, subject.scorer_id, subject.since, subject.until),
         changes=_changes(connection, subject),
         runs=_calibrations(connection, subject),
@@ -154,9 +155,21 @@ def _labelled(connection: Connection, subject: Subject, correction: Correction |
     theirs = [
         label
         for app, label in labelled_sentences(connection, subject.scorer_id, days=days)
-        if app == subject.app and first <= label.labelled_at < last
+        if app == subject.app and first <= (label.asked_at or label.labelled_at) < last
     ]
     return tuple(labelled_under(theirs, correction))
+
+
+def _unanswered(connection: Connection, subject: Subject, correction: Correction | None) -> tuple[Unanswered, ...]:
+    """What was asked about in the period and has no result."""
+    days = (datetime.now(UTC) - subject.since).days + 1
+    first, last = subject.since.timestamp(), subject.until.timestamp()
+    theirs = [
+        one
+        for app, one in unanswered_sentences(connection, subject.scorer_id, days=days)
+        if app == subject.app and first <= one.asked_at < last
+    ]
+    return tuple(unanswered_under(theirs, correction))
 
 
 def _changes(connection: Connection, subject: Subject) -> tuple[Change, ...]:

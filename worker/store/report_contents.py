@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from worker.rules.calibration.labels import Floats, LabelledSentence
+from worker.rules.calibration.labels import Floats, LabelledSentence, Unanswered
 from worker.store.queue_days import Day
 
 
@@ -117,12 +117,16 @@ class ReviewerAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Everything that a report shows. Labels are those of the period, languages the most frequent first."""
+    """Everything that a report shows. Labels and what nobody answered are of what was asked about in the period.
+
+    The most frequent languages come first.
+    """
 
     totals: Totals
     languages: tuple[LanguageCount, ...]
     scores: Floats
     labels: tuple[LabelledSentence, ...]
+    unanswered: tuple[Unanswered, ...]
     days: tuple[Day, ...]
     changes: tuple[Change, ...]
     runs: tuple[Run, ...]
