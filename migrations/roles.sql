@@ -83,7 +83,7 @@ GRANT EXECUTE ON FUNCTION settle_review_task(bigint) TO gasp_worker;
 
 -- The review page shows tasks with their answers, keeps who has which of them open, and adds labels.
 GRANT SELECT ON schema_revisions, review_tasks, review_sentences, scorers, thresholds, interactions, verdicts,
-    attribution_jobs, passages, sentences, v_standing_labels, v_label_votes TO gasp_page;
+    attribution_jobs, passages, sentences, v_standing_labels, v_label_votes, v_review_votes TO gasp_page;
 GRANT SELECT, INSERT ON review_labels TO gasp_page;
 GRANT SELECT, INSERT, UPDATE, DELETE ON review_leases TO gasp_page;
 GRANT EXECUTE ON FUNCTION review_task_of(uuid, text, text, integer),

@@ -396,10 +396,11 @@ def test_a_lead_sees_both_sides_of_a_dispute_and_decides_it(site: Site, store: S
     with site.client(headers={HEADER: "ada"}) as ada, site.client(headers={HEADER: "bob"}) as bob:
         for client, label in ((ada, "supported"), (bob, "unsupported")):
             say(client, client.get("/next"), label, note=f"says {label}")
-        assert ada.get("/disputes").status_code == 403
+        assert [ada.get(path).status_code for path in ("/disputes", "/agreement")] == [403, 403]
     with site.client(headers={HEADER: "lea"}) as lead:
         shown = lead.get("/disputes")
         assert [side in shown.text for side in ("says supported", "says unsupported", ANSWERS[0])] == [True] * 3
+        assert "<td>0 of 1</td>" in lead.get("/agreement").text
         address = re.findall(r'href="(/tasks/[^"]+)"', shown.text)
         say(lead, lead.get(address[0]), "supported")
         assert "They do not." in lead.get("/disputes").text

@@ -189,7 +189,7 @@ def test_the_lists_fit_a_phone(browser: Browser, store: Store) -> None:
         browser.new_context(extra_http_headers={"X-User": "lea"}, viewport=PHONE) as context,
     ):
         page = context.new_page()
-        for name in ("own", "apps", "disputes"):
+        for name in ("own", "apps", "agreement", "disputes"):
             page.goto(f"{site.url}/{name}")
             shown(page, f"phone-{name}")
             assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

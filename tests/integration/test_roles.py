@@ -621,6 +621,7 @@ def test_the_page_shows_tasks_and_adds_labels_and_takes_them_back(owner: str) ->
         assert store.labels.add([withdrawal_of(said, ada)], "page") == ["withdrawn"]
         assert store.review_queue.waiting_by_app("ada") == [("shop", 1)]
         assert store.disputes.open(5) == []
+        assert store.votes.last() == []
         assert store.stored_answers.named(task.app, task.interaction_id) is not None
         store.review_queue.skip("ada", asked.task_id, 60)
         assert store.review_queue.said_of("ada", TOOL, asked.task_id) == {}

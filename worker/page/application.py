@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from worker.page.entrance import log_in, log_out, show_login
 from worker.page.guard import SafeHeaders, read_form
 from worker.page.interactions import show_interaction
-from worker.page.lists import show_apps, show_disputes, show_own
+from worker.page.lists import show_agreement, show_apps, show_disputes, show_own
 from worker.page.parts import Parts, open_pages, pages_of, parts_of
 from worker.page.reviewing import give_label, next_task, show_task, skip_task, undo, withdraw
 from worker.store.errors import StoreError
@@ -68,6 +68,7 @@ def _routes() -> list[Route | Mount]:
         Route("/apps", show_apps),
         Route("/own", show_own),
         Route("/disputes", show_disputes),
+        Route("/agreement", show_agreement),
         Route("/interaction", show_interaction),
         Route(task, show_task),
         Route(task, _posted(give_label), methods=["POST"]),

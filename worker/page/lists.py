@@ -9,9 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from worker.page.parts import pages_of, parts_of, reviewer_of
-from worker.page.reviewer import Role
+from worker.page.reviewer import Reviewer, Role
 from worker.page.saying import TOOL
 from worker.page.screen import Screen, screen_of
+from worker.rules.agreement import agreements
 from worker.store.disputes import Dispute
 from worker.store.review_queue import LATELY_DAYS
 
@@ -43,9 +44,7 @@ def show_own(request: Request) -> Response:
 
 def show_disputes(request: Request) -> Response:
     """For a lead: the sentences on which reviewers differ, with what each of them said side by side."""
-    who, parts = reviewer_of(request), parts_of(request)
-    if who.role is not Role.LEAD:
-        raise HTTPException(403, "This is for leads: who has seen what others said does not judge for themselves.")
+    who, parts = _lead_of(request), parts_of(request)
     shown = []
     for dispute in parts.disputes.open(MAX_DISPUTED):
         task = parts.tasks.by_id(dispute.task_id)
@@ -53,3 +52,18 @@ def show_disputes(request: Request) -> Response:
         if screen is not None:
             shown.append(ShownDispute(dispute, screen))
     return pages_of(request).answer(request, "disputes.html", who, disputes=shown)
+
+
+def show_agreement(request: Request) -> Response:
+    """For a lead: how far reviewers agree, in each app and by pairs."""
+    who, parts = _lead_of(request), parts_of(request)
+    found = agreements(parts.votes.last())
+    return pages_of(request).answer(request, "agreement.html", who, agreements=found)
+
+
+def _lead_of(request: Request) -> Reviewer:
+    """Who asks. Raises HTTPException 403 unless they are a lead."""
+    who = reviewer_of(request)
+    if who.role is not Role.LEAD:
+        raise HTTPException(403, "This is for leads: who has seen what others said does not judge for themselves.")
+    return who

@@ -19,6 +19,7 @@ from worker.store.labels import Labels
 from worker.store.review_queue import ReviewQueue
 from worker.store.review_tasks import ReviewTasks
 from worker.store.stored_answers import StoredAnswers
+from worker.store.votes import Votes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Parts:
     tasks: ReviewTasks
     labels: Labels
     answers: StoredAnswers
+    votes: Votes
     identity: Identity
     guidelines: Guidelines
     lease_s: float

@@ -60,6 +60,7 @@ def parts_of_store(store: Store, identity: Identity, settings: PageChoice) -> Pa
         tasks=store.review_tasks,
         labels=store.labels,
         answers=store.stored_answers,
+        votes=store.votes,
         identity=identity,
         guidelines=read_guidelines(settings.review_page_guidelines),
         lease_s=settings.review_page_lease_s,
