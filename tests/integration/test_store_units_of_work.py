@@ -199,6 +199,7 @@ READS = {
     "attribution_jobs.open_backlog",
     "calibration_runs.counts",
     "evidence.labelled_sentences",
+    "evidence.unanswered_sentences",
     "evidence.population",
     "exports.open_backlogs",
     "interactions.apps",
