@@ -208,7 +208,7 @@ def test_of_an_annotation_with_one_wrong_sentence_nothing_counts_and_those_besid
         ("18:0", "withdraw", None),
     ]
     assert held(desk.url) == [("id-0", 0, "17", "supported")]
-    assert b"gasp_label_extras_total 3.0" in telemetry.metrics.render()[0]
+    assert b"gasp_unread_choices_total 3.0" in telemetry.metrics.render()[0]
 
 
 class Killed(Exception):  # noqa: N818 - what becomes of the process

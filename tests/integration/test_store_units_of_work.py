@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
@@ -46,6 +47,7 @@ from worker.store.repository import Repository
 from worker.store.retention_periods import Period
 from worker.store.revisions import Judged
 from worker.store.store import Store, open_store
+from worker.store.task_contents import TaskFilter
 from worker.store.threshold_versions import Proposal
 
 # The first row that is written in a database is a conflict; a sequence does not go back when a transaction does. It
@@ -93,6 +95,11 @@ def _run(at: Claimed) -> CalibrationRun:
 
 def _proposal(at: Claimed, app: str | None = "help") -> Proposal:
     return Proposal(app, at.scorer_id, 0.3, 0.5, MANUAL, "a test")
+
+
+def _task(store: Store) -> UUID:
+    """Any task that there is."""
+    return next(store.review_tasks.all(TaskFilter())).task_id
 
 
 def _before() -> datetime:
@@ -181,6 +188,9 @@ WRITES: Mapping[str, Write] = {
     "sampling.set_usual_days": lambda store, at: (
         store.sampling.set_usual_days({("shop", at.scorer_id): UsualDay(3, 20, 0.5)}) is None
     ),
+    "review_queue.take": lambda store, _: store.review_queue.take("ada", 60) is not None,
+    "review_queue.hold": lambda store, _: store.review_queue.hold("ada", _task(store), 60) is None,
+    "review_queue.skip": lambda store, _: store.review_queue.skip("ada", _task(store), 60) is None,
     "job_runs.claim": lambda store, _: store.job_runs.claim("daily", DUE + timedelta(days=1), "worker-2"),
     "job_runs.end": lambda store, _: store.job_runs.end("daily", DUE, failed=False, detail="a test") is None,
     "job_runs.prune": lambda store, _: store.job_runs.prune(30) == 1,
@@ -198,6 +208,7 @@ READS = {
     "attribution_jobs.backlog",
     "attribution_jobs.open_backlog",
     "calibration_runs.counts",
+    "disputes.open",
     "evidence.labelled_sentences",
     "evidence.unanswered_sentences",
     "evidence.population",
@@ -223,7 +234,12 @@ READS = {
     "retention.overdue",
     "retention_periods.all",
     "retention_periods.cutoff",
+    "review_queue.progress",
+    "review_queue.said_lately",
+    "review_queue.said_of",
+    "review_queue.waiting_by_app",
     "review_tasks.all",
+    "review_tasks.by_id",
     "review_tasks.count",
     "sampling.allowances",
     "sampling.common_allowance",
@@ -236,6 +252,7 @@ READS = {
     "sentences.rows",
     "server.ping",
     "server.schema",
+    "stored_answers.named",
     "thresholds.activations",
     "thresholds.in_force",
     "thresholds.last_activation",

@@ -32,6 +32,7 @@ UNIT_WORDS = {
     "events": "events",
     "events_total": "events",
     "opinions_total": "opinion",
+    "choices_total": "choices",
     "runs": "runs",
     "rebalances_total": "rebalances",
     "retries_total": "retries",

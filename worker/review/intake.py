@@ -62,7 +62,7 @@ class LabelIntake:
         unknown = self._retry.call(lambda: self._labels.unknown_sentences(labels), name="label_places")
         settlements = _settlements(records, readings, unknown)
         settled = self._booking.book(settlements, advances)
-        self._metrics.label_extras(sum(reading.passed_over for reading in readings))
+        self._metrics.unread_choices(sum(reading.passed_over for reading in readings))
         return settled
 
     def bury(self, records: Sequence[Record], advance: Advance) -> Settled:

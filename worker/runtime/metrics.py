@@ -258,9 +258,9 @@ class Metrics:
             ("channel", "outcome"),
             registry=self._registry,
         )
-        self._label_extras = Counter(
-            "gasp_label_extras_total",
-            "What reviewers said in annotations that is not about our labels, such as ratings; it is passed over.",
+        self._unread_choices = Counter(
+            "gasp_unread_choices_total",
+            "Choices and ratings in annotations that are not about our labels and are passed over.",
             registry=self._registry,
         )
 
@@ -356,9 +356,9 @@ class Metrics:
             self._settled.labels(outcome, reason or NO_REASON).inc(results)
         self._fenced.inc(len(settled.fenced))
 
-    def label_extras(self, number: int) -> None:
+    def unread_choices(self, number: int) -> None:
         """So much of what reviewers said is not about our labels."""
-        self._label_extras.inc(number)
+        self._unread_choices.inc(number)
 
     def retried(self, action: str) -> None:
         """An action met a transient fault and will be tried again. ``action`` is a fixed word of the code."""
