@@ -9,11 +9,11 @@ from __future__ import annotations
 LONGEST = (
     "tests/acceptance/test_operation.py",
     "tests/acceptance/test_soak_short.py",
-    "tests/acceptance/test_human_loop.py",
     "tests/acceptance/test_hard_work.py",
     "tests/acceptance/test_rolling_upgrade.py",
     "tests/integration/test_consume.py",
     "tests/integration/test_broker_contract.py",
+    "tests/acceptance/test_human_loop.py",
     "tests/acceptance/test_supporting_passages.py",
     "tests/integration/test_dlq.py",
     "tests/acceptance/test_recovery.py",

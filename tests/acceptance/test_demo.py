@@ -26,6 +26,8 @@ FIELDS = {
     "gap",
     "jsd_no_context",
     "surprisal",
+    "worst_start",
+    "worst_end",
     "n_tokens",
     "flagged",
     "skip_reason",
@@ -35,6 +37,8 @@ FIELDS = {
     "attribution",
     "threshold_version",
     "scorer",
+    "language",
+    "language_supported",
 }
 EXCHANGES = 2
 
