@@ -187,3 +187,14 @@ def test_a_connection_that_is_in_use_when_the_store_closes_is_closed_when_its_tr
         Store(database).close()
         assert rows(database_url, open_ones) == [{"n": 1}]
     wait_until(lambda: rows(database_url, open_ones) == [{"n": 0}], what="the connection to close")
+
+
+def test_a_connection_that_is_opened_after_the_store_was_closed_is_closed_with_its_transaction(
+    database_url: str,
+) -> None:
+    """By a thread that ends late."""
+    store = open_store(database_url, application_name="gasp-late")
+    open_ones = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'gasp-late'"
+    store.close()
+    assert store.server.ping()
+    wait_until(lambda: rows(database_url, open_ones) == [{"n": 0}], what="the connection to close")

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from worker.store.engine import READ_ONLY, discard_connections, transaction_settings
+from worker.store.engine import READ_ONLY, close_connections, discard_connections, transaction_settings
 from worker.store.errors import PartitionMissing, StoreConflict, StoreUnavailable
 from worker.store.faults import translated
 from worker.store.partitioning import AHEAD_DAYS, ensure_partitions
@@ -45,8 +45,8 @@ class Database:
         self._reading_one_moment = self._reading.execution_options(isolation_level="REPEATABLE READ")
 
     def close(self) -> None:
-        """Close the idle connections. Those in use close when their transaction ends."""
-        discard_connections(self._engine)
+        """Close the idle connections. Those in use, and later ones, close when their transaction ends."""
+        close_connections(self._engine)
 
     @contextmanager
     def read(self, *, one_moment: bool = False) -> Iterator[Connection]:

@@ -119,5 +119,11 @@ def discard_connections(engine: Engine) -> None:
     pool.dispose()
 
 
+def close_connections(engine: Engine) -> None:
+    """Discard the connections; what is opened from now on, by a thread that ends late, closes with its transaction."""
+    discard_connections(engine)
+    event.listen(engine.pool, "checkin", _close)
+
+
 def _close(_: object, entry: ConnectionPoolEntry) -> None:
     entry.close()
