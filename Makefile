@@ -82,7 +82,7 @@ soak-traces: $(READY)
 # The bars of docs/reliability.md that the tests hold in a short form, in their full length, and several times as many
 # hostile messages made up; takes ten minutes.
 bars: $(READY)
-	@GASP_TEST_FULL=1 $(BIN)/pytest -s -k "longer_than_the_group_waits or three_processes or outage or three_zones or records_of_any_size or wedges or neighbours or release_before_works or what_was_too_large or are_the_support_together or 16_bits or any_earlier_revision or every_privilege or what_is_read_more"
+	@GASP_TEST_FULL=1 $(BIN)/pytest -s -k "longer_than_the_group_waits or three_processes or outage or three_zones or records_of_any_size or wedges or neighbours or release_before_works or what_was_too_large or are_the_support_together or 16_bits or any_earlier_revision or every_privilege or what_is_read_more or figures_that_others"
 	@GASP_TEST_FULL=1 $(BIN)/pytest --numprocesses 2 $(SIDE_BY_SIDE) tests/unit
 
 # A worker with a million messages waiting: its memory, and whether it says rightly how many wait.

@@ -55,6 +55,7 @@ def gap(scorer: GroundingScorer, *passages: str) -> float:
     return sentence.gap
 
 
+@pytest.mark.skipif(not FULL, reason="it reads the whole reference set; `make bars` does")
 def test_the_figures_that_others_are_compared_with_are_those_of_the_packaged_model(
     scorer: GroundingScorer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
