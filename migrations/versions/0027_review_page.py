@@ -14,7 +14,7 @@ depends_on = None
 kind = "expand"
 
 _LEASES = """
-    CREATE TABLE review_leases (
+    CREATE TABLE IF NOT EXISTS review_leases (
         task_pk bigint NOT NULL,
         reviewer text NOT NULL,
         is_skipped boolean NOT NULL,
