@@ -122,14 +122,9 @@ def language_of(text: str) -> Language | None:
 
 def told_language(text: str) -> ToldLanguage:
     """What a text tells of its language, by its first 3,000 characters."""
-    language = language_of(text)
-    if language is not None:
-        return ToldLanguage(language.value, is_supported=True)
     sample = text[:_SAMPLE]
     code = _code(sample)
-    if code is not None:
-        return ToldLanguage(code, is_supported=False)
-    return _by_letters(sample)
+    return _by_letters(sample) if code is None else ToldLanguage(code, is_supported=code in _SUPPORTED)
 
 
 def _code(sample: str) -> str | None:

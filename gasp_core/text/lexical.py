@@ -70,11 +70,11 @@ def exchange_language(exchange: Exchange) -> Language | None:
 
 def told_language_of(exchange: Exchange) -> ToldLanguage:
     """The same, and what is told of a language that is not supported: the word terms of its sentences say little."""
-    language = exchange_language(exchange)
-    if language is not None:
-        return ToldLanguage(language.value, is_supported=True)
-    found = told_language(exchange.answer)
-    return told_language(_asked(exchange)) if found == UNTOLD else found
+    answer = told_language(exchange.answer)
+    if answer.is_supported:
+        return answer
+    asked = told_language(_asked(exchange))
+    return asked if asked.is_supported or answer == UNTOLD else answer
 
 
 def _asked(exchange: Exchange) -> str:

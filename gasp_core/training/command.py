@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gasp_core.detectors.detector import Need
+from gasp_core.detectors.detector import AnswerEvidence, Need
 from gasp_core.detectors.readout.readout import Readout
 from gasp_core.evaluation.cache import FeatureCache
 from gasp_core.evaluation.command import Progress
 from gasp_core.evaluation.data import LabelledAnswer, read_answers
 from gasp_core.evaluation.gather import Reader, gather
-from gasp_core.evaluation.run import load_models
+from gasp_core.evaluation.run import ProgressTracker, load_models
 from gasp_core.identity import ScorerIdentity
 from gasp_core.passes.taps import Tap, decoder_layers
 from gasp_core.scorer import MASKED_METHOD_VERSION, METHOD_VERSION
@@ -58,13 +58,20 @@ def train(sets: Sequence[LabelledSet], request: TrainRequest, progress: Progress
     read = []
     for one in sets:
         with progress(f"reading {one.name}") as track:
-            known = gather((answer.exchange for answer in one.answers), {Need.TWO_PASS}, reading)
-            read.append(list(zip(one.answers, track(known, len(one.answers)), strict=True)))
+            read.append(read_set(one.answers, reading, track))
     names = [one.name for one in sets]
     readout = learn(
         labelled_rows(read, names), names, layer=layer, scorers=_scorers(reader.scorer.identity), seed=request.seed
     )
     return readout, list(_lines(readout))
+
+
+def read_set(
+    answers: Sequence[LabelledAnswer], reader: Reader, track: ProgressTracker
+) -> list[tuple[LabelledAnswer, AnswerEvidence]]:
+    """The answers with what two passes tell of them, in order."""
+    known = gather((answer.exchange for answer in answers), {Need.TWO_PASS}, reader)
+    return list(zip(answers, track(known, len(answers)), strict=True))
 
 
 def states_reader(reader: Reader, layer: int) -> Reader:

@@ -21,10 +21,11 @@ from gasp_core.detectors.readout.detector import READOUT, shipped_readout
 from gasp_core.detectors.readout.terms import sentence_terms
 from gasp_core.evaluation.cache import exchange_key
 from gasp_core.evaluation.data import LabelledAnswer, read_answers
-from gasp_core.evaluation.gather import Reader, gather
+from gasp_core.evaluation.gather import Reader
 from gasp_core.evaluation.labels import sentence_labels
 from gasp_core.evaluation.run import ProgressTracker
 from gasp_core.grounding import AnswerGrounding
+from gasp_core.training.command import read_set
 from gasp_core.training.fit import fit, out_of_fold
 from gasp_core.training.rows import Rows, labelled_rows
 
@@ -62,7 +63,7 @@ def hold_out(paths: Sequence[Path], reader: Reader, track: ProgressTracker) -> H
     if not learned:
         return HeldOut({})
     answers = [read_answers(path) for path in learned]
-    read = [_read(one, reader, track) for one in answers]
+    read = [read_set(one, reader, track) for one in answers]
     names = [path.stem for path in learned]
     rows, ridge = labelled_rows(read, names), float(shipped_readout().provenance["ridge"])
     by_source = out_of_fold(rows, ridge)
@@ -73,11 +74,6 @@ def hold_out(paths: Sequence[Path], reader: Reader, track: ProgressTracker) -> H
             by_set[theirs] = fit(_numbered(rows.where(~theirs)), ridge).log_odds(rows.where(theirs))
     found = {READOUT.name: by_source} | ({ELSEWHERE: by_set} if len(learned) > 1 else {})
     return HeldOut({name: _by_answer(names, read, rows, scores) for name, scores in found.items()})
-
-
-def _read(answers: Sequence[LabelledAnswer], reader: Reader, track: ProgressTracker) -> _Read:
-    known = gather((answer.exchange for answer in answers), {Need.TWO_PASS}, reader)
-    return list(zip(answers, track(known, len(answers)), strict=True))
 
 
 def _numbered(rows: Rows) -> Rows:

@@ -142,7 +142,7 @@ class Recalibrator:
             )
             return AppRecalibration(app, scorer_id, present, policy, held, present.correction)
         own = [label for name, label in reviews.labels if app in {None, name}]
-        learned = _learned(own, self._taught(app, present))
+        learned = refit([label for label in own if label.terms], self._taught(app, present))
         asked = _Asked(
             _unseen(own, learned),
             labelled_under((label for _, label in reviews.labels), learned.correction),
@@ -215,16 +215,6 @@ class Recalibrator:
             numbers=result.numbers,
         )
         return replace(finding, result=result, added=added)
-
-
-def _learned(own: Sequence[TaughtSentence], present: Taught | None) -> Refit:
-    """What the labels teach that have terms."""
-    read = [label for label in own if label.terms]
-    learned = refit(read, present)
-    if learned.outcome is not RefitOutcome.NEW or learned.correction is None:
-        return learned
-    until = max(label.labelled_at for label in read)
-    return replace(learned, correction=replace(learned.correction, learned_until=until))
 
 
 def _unseen(own: Sequence[TaughtSentence], learned: Refit) -> list[LabelledSentence]:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -19,13 +19,12 @@ from worker.page.entrance import log_in, log_out, show_login
 from worker.page.guard import SafeHeaders, read_form
 from worker.page.interactions import show_interaction
 from worker.page.lists import show_agreement, show_apps, show_disputes, show_own
-from worker.page.parts import Parts, open_pages, pages_of, parts_of
+from worker.page.parts import Parts, open_pages, pages_of, parts_of, see
 from worker.page.reviewing import give_label, next_task, show_task, skip_task, undo, withdraw
 from worker.store.errors import StoreError
 
 COOKIE = "gasp_review"
 _TITLES = {403: "Not allowed", 404: "Not found", 409: "Too late", 413: "Too large"}
-_SEE_OTHER = 303
 
 log = structlog.get_logger(__name__)
 
@@ -88,7 +87,7 @@ def _posted(answer: Callable[[Request, Mapping[str, str]], Response]) -> Callabl
 
 
 def _home(_: Request) -> Response:
-    return RedirectResponse("/next", _SEE_OTHER)
+    return see("/next")
 
 
 def _alive(_: Request) -> Response:
@@ -99,7 +98,7 @@ def _refused(request: Request, error: Exception) -> Response:
     """Lead to the login, or say what is wrong."""
     status, why = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
     if status == 401:
-        return RedirectResponse("/login", _SEE_OTHER)
+        return see("/login")
     who = parts_of(request).identity.reviewer(request)
     return pages_of(request).answer(
         request, "message.html", who, status=status, title=_TITLES.get(status, "That did not work"), why=why

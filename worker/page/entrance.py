@@ -6,12 +6,10 @@ from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from worker.page.accounts import Accounts
-from worker.page.parts import pages_of, parts_of
-
-_SEE_OTHER = 303
+from worker.page.parts import pages_of, parts_of, see
 
 
 def show_login(request: Request) -> Response:
@@ -28,13 +26,13 @@ def log_in(request: Request, form: Mapping[str, str]) -> Response:
         return pages_of(request).answer(request, "login.html", None, status=403, problem=problem)
     request.session.clear()
     request.session.update({"account": account.reviewer.name, "mark": account.mark})
-    return RedirectResponse("/next", _SEE_OTHER)
+    return see("/next")
 
 
 def log_out(request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG001 - the form has nothing but its token
     """End the session."""
     request.session.clear()
-    return RedirectResponse("/login", _SEE_OTHER)
+    return see("/login")
 
 
 def _accounts(request: Request) -> Accounts:

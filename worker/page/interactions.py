@@ -6,8 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from worker.page.parts import pages_of, parts_of, reviewer_of
-from worker.page.reviewer import Role
+from worker.page.parts import lead_of, pages_of, parts_of
 from worker.store.stored_answers import StoredAnswer
 
 _MOST_DIGITS = 9
@@ -15,9 +14,7 @@ _MOST_DIGITS = 9
 
 def show_interaction(request: Request) -> Response:
     """For a lead: question, passages, and the answer with flagged sentences marked, by ``app`` and ``id``."""
-    who = reviewer_of(request)
-    if who.role is not Role.LEAD:
-        raise HTTPException(403, "This is for leads: who has seen the scores does not judge for themselves.")
+    who = lead_of(request, "who has seen the scores does not judge for themselves.")
     found = _asked_for(request)
     if found is None:
         raise HTTPException(404, "There is no such answer, or it was deleted.")

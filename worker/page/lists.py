@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from worker.page.parts import pages_of, parts_of, reviewer_of
-from worker.page.reviewer import Reviewer, Role
+from worker.page.parts import lead_of, pages_of, parts_of, reviewer_of
 from worker.page.saying import TOOL
 from worker.page.screen import Screen, screen_of
 from worker.rules.agreement import agreements
@@ -18,6 +16,7 @@ from worker.store.review_queue import LATELY_DAYS
 
 MAX_OWN = 200
 MAX_DISPUTED = 20
+_WHY_LEADS = "who has seen what others said does not judge for themselves."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def show_own(request: Request) -> Response:
 
 def show_disputes(request: Request) -> Response:
     """For a lead: the sentences on which reviewers differ, with what each of them said side by side."""
-    who, parts = _lead_of(request), parts_of(request)
+    who, parts = lead_of(request, _WHY_LEADS), parts_of(request)
     shown = []
     for dispute in parts.disputes.open(MAX_DISPUTED):
         task = parts.tasks.by_id(dispute.task_id)
@@ -56,14 +55,6 @@ def show_disputes(request: Request) -> Response:
 
 def show_agreement(request: Request) -> Response:
     """For a lead: how far reviewers agree, in each app and by pairs."""
-    who, parts = _lead_of(request), parts_of(request)
+    who, parts = lead_of(request, _WHY_LEADS), parts_of(request)
     found = agreements(parts.votes.last())
     return pages_of(request).answer(request, "agreement.html", who, agreements=found)
-
-
-def _lead_of(request: Request) -> Reviewer:
-    """Who asks. Raises HTTPException 403 unless they are a lead."""
-    who = reviewer_of(request)
-    if who.role is not Role.LEAD:
-        raise HTTPException(403, "This is for leads: who has seen what others said does not judge for themselves.")
-    return who

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from worker.page.guard import form_token
 from worker.page.guidelines import Guidelines
-from worker.page.reviewer import Identity, Reviewer
+from worker.page.reviewer import Identity, Reviewer, Role
 from worker.page.screen import DETAILS, LABELS
 from worker.store.disputes import Disputes
 from worker.store.labels import Labels
@@ -20,6 +20,8 @@ from worker.store.review_queue import ReviewQueue
 from worker.store.review_tasks import ReviewTasks
 from worker.store.stored_answers import StoredAnswers
 from worker.store.votes import Votes
+
+_SEE_OTHER = 303
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,11 @@ def pages_of(request: Request) -> Pages:
     return pages
 
 
+def see(address: str) -> Response:
+    """Lead on to another page, which is asked for anew: after a form, so that it is not sent twice."""
+    return RedirectResponse(address, _SEE_OTHER)
+
+
 def reviewer_of(request: Request) -> Reviewer:
     """Who asks. Raises HTTPException: 401 if there is a login, 403 if a proxy should have said it."""
     identity = parts_of(request).identity
@@ -90,3 +97,11 @@ def reviewer_of(request: Request) -> Reviewer:
     if reviewer is None:
         raise HTTPException(401 if identity.has_login else 403, "Nobody has said who you are.")
     return reviewer
+
+
+def lead_of(request: Request, why: str) -> Reviewer:
+    """Who asks. Raises HTTPException 403, which says ``why``, unless they are a lead."""
+    who = reviewer_of(request)
+    if who.role is not Role.LEAD:
+        raise HTTPException(403, f"This is for leads: {why}")
+    return who

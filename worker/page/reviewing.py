@@ -7,16 +7,15 @@ from uuid import UUID
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from worker.page.parts import Parts, pages_of, parts_of, reviewer_of
+from worker.page.parts import Parts, pages_of, parts_of, reviewer_of, see
 from worker.page.reviewer import Reviewer
 from worker.page.saying import TOOL, label_of, store, withdrawal_of
 from worker.page.screen import Screen, screen_of
 from worker.store.review_queue import Asked, Said
 
 MAX_APP_CHARS = 200
-_SEE_OTHER = 303
 
 
 def next_task(request: Request) -> Response:
@@ -55,14 +54,14 @@ def give_label(request: Request, form: Mapping[str, str]) -> Response:
     screen = _screen(request, parts)
     store(parts.labels, label_of(screen.task, screen.sentence.index, who, form))
     request.session["done"] = f"{screen.task.task_id}/{screen.sentence.index}"
-    return RedirectResponse("/next", _SEE_OTHER)
+    return see("/next")
 
 
 def skip_task(request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG001 - the form has nothing but its token
     """Give the task back for a while, and lead to the next."""
     who, parts = reviewer_of(request), parts_of(request)
     parts.queue.skip(who.name, request.path_params["task"], parts.skip_s)
-    return RedirectResponse("/next", _SEE_OTHER)
+    return see("/next")
 
 
 def undo(request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG001 - as above
@@ -70,7 +69,7 @@ def undo(request: Request, form: Mapping[str, str]) -> Response:  # noqa: ARG001
     who, parts = reviewer_of(request), parts_of(request)
     lately = parts.queue.said_lately(who.name, TOOL, 1)
     if not lately:
-        return RedirectResponse("/next", _SEE_OTHER)
+        return see("/next")
     _take_back(parts, who, lately[0])
     return _to(lately[0].asked)
 
@@ -81,7 +80,7 @@ def withdraw(request: Request, form: Mapping[str, str]) -> Response:  # noqa: AR
     said = parts.queue.said_of(who.name, TOOL, request.path_params["task"]).get(request.path_params["sentence"])
     if said is not None:
         _take_back(parts, who, said)
-    return RedirectResponse("/own", _SEE_OTHER)
+    return see("/own")
 
 
 def _take_back(parts: Parts, who: Reviewer, said: Said) -> None:
@@ -98,4 +97,4 @@ def _screen(request: Request, parts: Parts) -> Screen:
 
 
 def _to(asked: Asked) -> Response:
-    return RedirectResponse(f"/tasks/{asked.task_id}/{asked.sentence_index}", _SEE_OTHER)
+    return see(f"/tasks/{asked.task_id}/{asked.sentence_index}")

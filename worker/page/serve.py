@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import signal
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 
 import uvicorn
 
@@ -14,6 +14,7 @@ from worker.page.application import review_application
 from worker.page.guidelines import read_guidelines
 from worker.page.parts import Parts
 from worker.page.reviewer import Identity, ProxyIdentity
+from worker.settings.channels import is_loopback
 from worker.settings.page import PageChoice
 from worker.store.store import Store
 
@@ -78,11 +79,3 @@ def identity_of(settings: PageChoice) -> Identity:
     if not trusted:
         raise SettingsError("GASP_REVIEW_PAGE_TRUSTED_PROXIES: name the addresses from which the header is believed")
     return ProxyIdentity(settings.review_page_proxy_header, trusted, settings.leads)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server that listens there."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

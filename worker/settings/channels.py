@@ -73,10 +73,11 @@ def is_private(url: str) -> bool:
         host = parts.hostname if parts.port != 0 else None
     except ValueError:
         return False
-    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and _is_here(host or "")))
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host or "")))
 
 
-def _is_here(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what is there."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Double, case, cast, func, literal
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from gasp_core.detectors.fused_model import Term
@@ -41,6 +43,16 @@ def added_by(row: Columns, correction: Correction) -> ColumnElement[float]:
 def has_terms(row: Columns) -> ColumnElement[bool]:
     """Whether a correction can be reckoned: there are as many terms as it may read. NULL where there are none."""
     return func.cardinality(row.terms) == len(TERMS)
+
+
+def stored_terms(row: Columns) -> ColumnElement[Any]:
+    """The terms in double precision: a number of single precision is written shorter than it is."""
+    return cast(row.terms, ARRAY(Double)).label("terms")
+
+
+def known_terms(stored: Sequence[float] | None) -> tuple[float, ...] | None:
+    """The terms that were read so; None where there are none, or not those of this release."""
+    return None if stored is None or len(stored) != len(TERMS) else tuple(stored)
 
 
 def _log_odds(row: Columns, term: Term) -> ColumnElement[float]:

@@ -11,12 +11,10 @@ import numpy as np
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Double,
     FromClause,
     Select,
     and_,
     any_,
-    cast,
     column,
     func,
     literal,
@@ -28,9 +26,9 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import REAL, Text
 
 from worker.rules.calibration.labels import Population
-from worker.rules.refit.correction import TERMS, Correction
+from worker.rules.refit.correction import Correction
 from worker.rules.refit.lesson import TaughtSentence, UnansweredSentence
-from worker.store.corrected import Columns, corrected_score, detector_score
+from worker.store.corrected import Columns, corrected_score, detector_score, known_terms, stored_terms
 from worker.store.repository import Repository, reads
 from worker.store.tables import interactions, review_sentences, review_tasks, sentences, verdicts
 
@@ -46,7 +44,7 @@ _SEED = 0
 _ONE_DAY = timedelta(days=1)
 _tasks = review_tasks.c
 _asked = review_sentences.c
-_results = table(
+results = table(
     "v_review_consensus",
     *(
         column(name)
@@ -55,6 +53,7 @@ _results = table(
             "app",
             "task_pk",
             "sentence_index",
+            "interaction_id",
             "interaction_pk",
             "scorer_id",
             "start_char",
@@ -67,7 +66,7 @@ _results = table(
     ),
     column("terms", ARRAY(REAL)),
 )
-_consensus = _results.c
+_consensus = results.c
 
 
 class Evidence(Repository):
@@ -141,7 +140,7 @@ def labelled_sentences(
             row.app,
             TaughtSentence(
                 row.score,
-                _terms(row.terms),
+                known_terms(row.terms) or (),
                 row.unsupported,
                 row.probability,
                 row.cluster,
@@ -166,7 +165,10 @@ def unanswered_sentences(
     chosen = (recent, _tasks.id % part == 0)
     rows = union_all(_own_asked(scorer_id, part).where(*chosen), _asked_of_others(scorer_id, part).where(*chosen))
     return [
-        (row.app, UnansweredSentence(row.score, _terms(row.terms), row.probability, row.asked_at.timestamp()))
+        (
+            row.app,
+            UnansweredSentence(row.score, known_terms(row.terms) or (), row.probability, row.asked_at.timestamp()),
+        )
         for row in connection.execute(rows)
     ]
 
@@ -192,7 +194,7 @@ def _without_result(row: Columns, part: int) -> Select[Any]:
         )
         .select_from(review_tasks)
         .join(review_sentences, _asked.task_pk == _tasks.id)
-        .outerjoin(_results, settled)
+        .outerjoin(results, settled)
         .where(_consensus.task_pk.is_(None))
     )
 
@@ -227,13 +229,7 @@ def _same_text(asked: Columns) -> ColumnElement[bool]:
 
 
 def _scored(row: Columns) -> tuple[ColumnElement[Any], ...]:
-    # In double precision, as a number of single precision is written shorter than it is.
-    return detector_score(row).label("score"), cast(row.terms, ARRAY(Double)).label("terms")
-
-
-def _terms(stored: Sequence[float] | None) -> tuple[float, ...]:
-    """Empty where there are none, or not those of this release."""
-    return () if stored is None or len(stored) != len(TERMS) else tuple(stored)
+    return detector_score(row).label("score"), stored_terms(row)
 
 
 def _facts() -> tuple[ColumnElement[Any], ...]:

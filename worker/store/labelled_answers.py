@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, column, func, select, table
+from sqlalchemy import Connection, Row, Select, func, select
 
 from gasp_core.evaluation.data import LabelledAnswer, LabelSpan
 from gasp_core.text.marks import said_spans
-from worker.store.evidence import LABEL_DAYS, MAX_LABELS
+from worker.store.evidence import LABEL_DAYS, MAX_LABELS, results
 from worker.store.interactions import stored_exchanges, stored_marks
 from worker.store.repository import Repository, reads
 from worker.store.tables import interactions
@@ -20,22 +20,8 @@ from worker.store.tables import interactions
 # Answers whose texts are asked for at once.
 ANSWERS_AT_ONCE = 500
 
-_consensus = table(
-    "v_review_consensus",
-    *(
-        column(name)
-        for name in (
-            "time",
-            "app",
-            "interaction_id",
-            "interaction_pk",
-            "start_char",
-            "end_char",
-            "selection_probability",
-            "unsupported",
-        )
-    ),
-).c
+_consensus = results.c
+_WANTED = ("app", "interaction_id", "interaction_pk", "start_char", "end_char", "selection_probability", "unsupported")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +72,7 @@ class LabelledAnswers(Repository):
 
 
 def _newest(app: str | None, days: int, limit: int) -> Select[Any]:
-    wanted = select(*_consensus).where(
+    wanted = select(*(_consensus[name] for name in _WANTED)).where(
         _consensus.unsupported.is_not(None),
         _consensus.start_char.is_not(None),
         _consensus.time >= func.now() - timedelta(days=days),

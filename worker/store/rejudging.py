@@ -12,13 +12,11 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     Connection,
-    Double,
     Row,
     Select,
     Update,
     and_,
     any_,
-    cast,
     exists,
     literal,
     select,
@@ -26,10 +24,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
-from worker.rules.refit.correction import TERMS
 from worker.rules.verdict import Threshold, Verdict, judge
 from worker.store.bulk import Values, arrays, parts, update_from_arrays
-from worker.store.corrected import detector_score
+from worker.store.corrected import detector_score, known_terms, stored_terms
 from worker.store.repository import Repository, writes
 from worker.store.rescore_jobs import HistoryCursor
 from worker.store.tables import INTERACTION_TIME, attribution_jobs, interactions, sentences, verdicts
@@ -124,7 +121,7 @@ def _changes(connection: Connection, found: Sequence[Row[Any]], threshold: Thres
         _Change(stored, rows, _verdict(rows, threshold))
         for stored in found
         if (rows := theirs[stored.id])
-        and (threshold.correction is None or all(_terms(row) is not None for row in rows))
+        and (threshold.correction is None or all(known_terms(row.terms) is not None for row in rows))
     ]
 
 
@@ -164,7 +161,7 @@ def _sentences(connection: Connection, found: Sequence[Row[Any]]) -> dict[int, l
             _found.scored_at,
             _found.flagged,
             detector_score(_found).label("score"),
-            cast(_found.terms, ARRAY(Double)).label("terms"),
+            stored_terms(_found),
         )
         .join(verdicts, and_(_judged.id == _found.verdict_id, _judged.scored_at == _found.scored_at))
         .where(_judged.id == wanted, _found.score.is_not(None))
@@ -177,12 +174,7 @@ def _sentences(connection: Connection, found: Sequence[Row[Any]]) -> dict[int, l
 
 
 def _verdict(rows: Sequence[Row[Any]], threshold: Threshold) -> Verdict:
-    return judge([row.score for row in rows], threshold, [_terms(row) for row in rows])
-
-
-def _terms(row: Row[Any]) -> tuple[float, ...] | None:
-    """None where there are none, or not those of this release."""
-    return tuple(row.terms) if row.terms is not None and len(row.terms) == len(TERMS) else None
+    return judge([row.score for row in rows], threshold, [known_terms(row.terms) for row in rows])
 
 
 def _write(connection: Connection, scorer_id: int, changes: Sequence[_Change]) -> None:

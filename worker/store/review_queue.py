@@ -128,21 +128,18 @@ class ReviewQueue(Repository):
         found = connection.execute(_NEXT, {"reviewer": reviewer, "app": app}).one_or_none()
         if found is None:
             return None
-        lease = {"task_id": found.task_id, "reviewer": reviewer, "is_skipped": False, "lease_s": lease_s}
-        connection.execute(_LEASE, lease)
+        _lease(connection, found.task_id, reviewer, lease_s)
         return Asked(found.task_id, found.sentence_index)
 
     @writes
     def hold(self, connection: Connection, reviewer: str, task_id: UUID, lease_s: float) -> None:
         """Lease a task that the reviewer opened by its address, from now on for so many seconds."""
-        lease = {"task_id": task_id, "reviewer": reviewer, "is_skipped": False, "lease_s": lease_s}
-        connection.execute(_LEASE, lease)
+        _lease(connection, task_id, reviewer, lease_s)
 
     @writes
     def skip(self, connection: Connection, reviewer: str, task_id: UUID, skip_s: float) -> None:
         """Give the task back, and do not offer it to this reviewer for so many seconds."""
-        lease = {"task_id": task_id, "reviewer": reviewer, "is_skipped": True, "lease_s": skip_s}
-        connection.execute(_LEASE, lease)
+        _lease(connection, task_id, reviewer, skip_s, is_skipped=True)
 
     @reads
     def progress(self, connection: Connection, reviewer: str, tool: str) -> Progress:
@@ -167,6 +164,12 @@ class ReviewQueue(Repository):
         """The reviewer's last labels of this tool, of ``LATELY_DAYS``, the latest first."""
         asked = {"reviewer": reviewer, "tool": tool, "limit": limit}
         return [_said(row) for row in connection.execute(_SAID_LATELY, asked)]
+
+
+def _lease(connection: Connection, task_id: UUID, reviewer: str, lease_s: float, *, is_skipped: bool = False) -> None:
+    """In place of the reviewer's lease of the task that there may be."""
+    named = {"task_id": task_id, "reviewer": reviewer, "is_skipped": is_skipped, "lease_s": lease_s}
+    connection.execute(_LEASE, named)
 
 
 def _said(row: Row[Any]) -> Said:

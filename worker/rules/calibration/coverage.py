@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from worker.rules.calibration.estimate import total
-from worker.rules.calibration.interval import Total, share
+from worker.rules.calibration.interval import share
 from worker.rules.calibration.labels import Floats, Sample
 from worker.rules.calibration.places import places_of
 
@@ -33,7 +33,7 @@ def unspoken_for(sample: Sample, traffic: Floats, in_force: float) -> str | None
     likely, every = np.ones(len(sample)), np.ones(len(sample), dtype=np.bool_)
     silent = sample.silent.scores[:, None] < bounds
     flagged, unflagged = (
-        _with(total(sample, region, every, likely), sample.silent.weights @ unheard)
+        total(sample, region, every, likely).with_unheard(sample.silent.weights @ unheard)
         for region, unheard in ((labelled, silent), (~labelled, ~silent))
     )
     unflagged_share = float((traffic >= in_force).mean())
@@ -44,7 +44,3 @@ def unspoken_for(sample: Sample, traffic: Floats, in_force: float) -> str | None
     if ((bounds <= in_force) & (share(flagged, unflagged, CONFIDENCE).high < LEAST_SHOWN * below)).any():
         return "too_few_flagged"
     return None
-
-
-def _with(labels: Total, unheard: Floats) -> Total:
-    return Total(labels.value + unheard, labels.variance + unheard * labels.next_weight, labels.next_weight)

@@ -26,6 +26,10 @@ class Total:
     variance: Floats
     next_weight: Floats
 
+    def with_unheard(self, added: Floats) -> Total:
+        """With what nobody answered: it was drawn as well, each sentence with about the weight of an event."""
+        return Total(self.value + added, self.variance + added * self.next_weight, self.next_weight)
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:

@@ -91,7 +91,7 @@ class Sample:
     @property
     def effective_n(self) -> float:
         """How many sentences of equal weight would tell as much (Kish)."""
-        return float(self.weights.sum() ** 2 / (self.weights**2).sum()) if len(self) else 0.0
+        return effective_number(self.weights)
 
     def where(self, mask: Booleans) -> Sample:
         """The part of it; weights and names of clusters stay as they are. Of what is silent it has its share."""
@@ -105,6 +105,11 @@ class Sample:
             tuple(name for name, kept in zip(self.names, mask, strict=True) if kept),
             Silent(self.silent.scores, self.silent.weights * part),
         )
+
+
+def effective_number(weights: Floats) -> float:
+    """How many things of equal weight would tell as much as those of these weights (Kish)."""
+    return float(weights.sum() ** 2 / (weights**2).sum()) if len(weights) else 0.0
 
 
 def sample_of(labelled: Sequence[LabelledSentence]) -> Sample:

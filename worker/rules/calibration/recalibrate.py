@@ -125,7 +125,7 @@ def _decide(evidence: _Evidence, numbers: Numbers) -> Recalibration:
     flag_below = limited(wanted, evidence.in_force.flag_below, evidence.population.scores)
     new, old = _held_out(evidence, fitted)
     numbers |= {"held_out_new": new, "held_out_in_force": old, "flag_below_wanted": wanted}
-    if _holds(evidence, fitted.curve) and _is_near(flag_below, evidence):
+    if _is_near(flag_below, evidence) and _holds(evidence, fitted.curve):
         return _same_flags(_kept(CalibrationOutcome.UNCHANGED, "reached", evidence, fitted, numbers), evidence)
     if is_worse(new, old, evidence.policy):
         return _kept(CalibrationOutcome.REFUSED, "worse_than_in_force", evidence, fitted, numbers)

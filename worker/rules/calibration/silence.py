@@ -6,7 +6,7 @@ of what lies below them at least as large a share, and perhaps all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -63,15 +63,10 @@ def unheard_of(sample: Sample, thresholds: Floats, curve: Curve) -> Unheard:
 
 def share_within(part: Total, rest: Total, of_part: Range, of_rest: Range, confidence: float = CONFIDENCE) -> Interval:
     """The share of ``part`` in both, whatever the silent sentences are."""
-    low = share(_with(part, of_part.low), _with(rest, of_rest.high), confidence).low
-    middle = share(_with(part, of_part.middle), _with(rest, of_rest.middle)).estimate
-    high = share(_with(part, of_part.high), _with(rest, of_rest.low), confidence).high
+    low = share(part.with_unheard(of_part.low), rest.with_unheard(of_rest.high), confidence).low
+    middle = share(part.with_unheard(of_part.middle), rest.with_unheard(of_rest.middle)).estimate
+    high = share(part.with_unheard(of_part.high), rest.with_unheard(of_rest.low), confidence).high
     return Interval(middle, low, high)
-
-
-def _with(total: Total, added: Floats) -> Total:
-    # What is silent was drawn as well, each sentence with about the weight of an event.
-    return replace(total, value=total.value + added, variance=total.variance + added * total.next_weight)
 
 
 def _rates(sample: Sample, curve: Curve) -> tuple[Floats, Floats, Floats]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from worker.rules.calibration.labels import Booleans, Codes, Floats
+from worker.rules.calibration.labels import Booleans, Codes, Floats, effective_number
 from worker.rules.refit.correction import TERMS, Correction
 
 
@@ -60,7 +60,7 @@ class Lesson:
     @property
     def effective_n(self) -> float:
         """How many sentences of equal weight would tell as much (Kish)."""
-        return float(self.weights.sum() ** 2 / (self.weights**2).sum()) if len(self) else 0.0
+        return effective_number(self.weights)
 
     def where(self, mask: Booleans) -> Lesson:
         """The part of it; weights, numbers of clusters and places stay as they are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -106,7 +106,7 @@ def _decide(lesson: Lesson, in_force: Taught | None, numbers: RefitNumbers) -> R
     }
     # Against what ships, too: a challenger that beats a champion gone bad may be no better than no correction.
     if gain.is_better(STANDARD_ERRORS) and compare(lesson, challenger, lesson.scores).is_better(STANDARD_ERRORS):
-        learned = fit(lesson, usual(lesson))
+        learned = replace(fit(lesson, usual(lesson)), learned_until=float(lesson.labelled_at.max()))
         return Refit(RefitOutcome.NEW, "better", learned, lesson.in_their_order(challenger), numbers)
     if in_force is not None and compare(lesson, champion, lesson.scores).is_worse(STANDARD_ERRORS):
         return Refit(RefitOutcome.WITHDRAWN, "worse_than_shipped", None, lesson.in_their_order(lesson.scores), numbers)
