@@ -39,10 +39,12 @@ DROPS = [[0.3, -0.2], [0.4, 0.1]]
 ANSWERS = 8
 VERIFIER = "verifier-1"
 TRACE_PARTITION = 4
+# Longer than any run of the tests lasts: of all leases one is over, however slow the machine is.
+HELD_S = 3_600
 AT_ONCE = TracePolicy(grace=timedelta(0), time_out=timedelta(0))
 DUE = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 HISTORY = History(datetime(2000, 1, 1, tzinfo=UTC))
-EVENTS = LeaseRequest("kafka", "relay-1", limit=2, lease_s=60, max_attempts=3, wait_s=0)
+EVENTS = LeaseRequest("kafka", "relay-1", limit=2, lease_s=HELD_S, max_attempts=3, wait_s=0)
 UNSEEDED = replace(IDENTITY, model="unseeded")
 UNKNOWN = replace(IDENTITY, model="unknown")
 
@@ -108,7 +110,7 @@ def _fill_policies(store: Store) -> None:
 
 def _attribution(store: Store, scorer_id: int) -> AttributionJob:
     """One is done, one stays with us, and the lease of one is over."""
-    done, job, _ = (store.attribution_jobs.claim("worker-1", scorer_id, lease_s, 3) for lease_s in (60, 60, 0))
+    done, job, _ = (store.attribution_jobs.claim("worker-1", scorer_id, lease_s, 3) for lease_s in (HELD_S, HELD_S, 0))
     assert done is not None
     assert job is not None
     assert store.attribution_jobs.finish(done, attributed(SCORES, DROPS))
@@ -117,14 +119,14 @@ def _attribution(store: Store, scorer_id: int) -> AttributionJob:
 
 def _rescoring(store: Store, scorer_id: int) -> RescoreJob:
     assert store.rescore_jobs.queue(scorer_id, HISTORY, None, limit=3).queued == 3
-    (job,) = store.rescore_jobs.claim("worker-1", scorer_id, limit=1, lease_s=60, max_attempts=3)
+    (job,) = store.rescore_jobs.claim("worker-1", scorer_id, limit=1, lease_s=HELD_S, max_attempts=3)
     return job
 
 
 def _opinion(store: Store, scorer_id: int) -> OpinionJob:
     """One of two sentences; the other one waits."""
     assert store.opinion_jobs.queue(scorer_id, VERIFIER, daily=10, limit=2) == 2
-    job = store.opinion_jobs.claim("worker-1", VERIFIER, 60, 3)
+    job = store.opinion_jobs.claim("worker-1", VERIFIER, HELD_S, 3)
     assert job is not None
     return job
 
@@ -135,7 +137,7 @@ def _trace(store: Store, scorer_id: int, url: str) -> TraceJob:
     batch = [collected(offset, f"t-{offset}", *rag_steps(offset), partition=TRACE_PARTITION) for offset in range(4)]
     whole = replace(advance(0, 4, TRACE_PARTITION), end_offset=4)
     store.settlements.settle(scorer_id, batch, [whole], AT_ONCE)
-    old, ours = store.traces.claim("worker-1", topics=["other"], policy=AT_ONCE, lease_s=60, limit=2)
+    old, ours = store.traces.claim("worker-1", topics=["other"], policy=AT_ONCE, lease_s=HELD_S, limit=2)
     store.traces.close(scorer_id, [closing(old)])
     rows(url, "UPDATE traces SET finished_at = finished_at - interval '40 days' WHERE state = 'done'")
     return ours
@@ -154,7 +156,7 @@ def _export(store: Store, scorer_id: int, threshold: Threshold) -> ExportJob:
         for number in range(2)
     ]
     store.settlements.settle(scorer_id, batch, [advance(4, 6, TRACE_PARTITION)])
-    (job,) = store.exports.claim("otlp", owner="worker-1", limit=1, lease_s=60, max_attempts=3)
+    (job,) = store.exports.claim("otlp", owner="worker-1", limit=1, lease_s=HELD_S, max_attempts=3)
     return job
 
 
